@@ -1,0 +1,1 @@
+"""Doors: SSH, HTTP, files. Everything that touches the world."""

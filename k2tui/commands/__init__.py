@@ -1,0 +1,1 @@
+"""Plain commands: one module a verb, text or JSON out, no screen."""

@@ -1,0 +1,1 @@
+"""Thinking: facts, phases, profiles, grammar. Pure, standard library only, no I/O."""

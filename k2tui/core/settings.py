@@ -1,0 +1,98 @@
+"""The resolved configuration, as frozen data. Reading and checking it is `core/config.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+FlagValue = bool | str | int | float | tuple["FlagScalar", ...] | Mapping[str, object]
+"""True: a bare switch; False: absent; a tuple: several values; a mapping: one JSON argument."""
+FlagScalar = str | int | float
+
+
+@dataclass(frozen=True)
+class NodeSettings:
+    """How one node is reached and treated."""
+
+    name: str
+    host: str
+    user: str | None = None
+    port: int | None = None
+    proxy_jump: str | None = None
+    identity: str | None = None
+    transport: str = "asyncssh"
+    """asyncssh | openssh | local."""
+    home: str = "~/.k2tui"
+    """Where k2tui keeps runs on the node; a leading `~` is the node's own."""
+    disks: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    confirm: str = "busy"
+    """never | busy | always."""
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """One server on one node; `log` alone makes it a watched one that k2tui never starts."""
+
+    name: str
+    node: str
+    engine: str = "sglang"
+    setup: str | None = None
+    """A shell line run on the node before the engine, such as `. /opt/sglang/bin/activate`."""
+    python: str | None = None
+    cwd: str | None = None
+    gpus: tuple[int, ...] = ()
+    port: int | None = None
+    profile: str | None = None
+    log: str | None = None
+    on_crash_restarts: int = 0
+    """How often the supervisor may start it again within `on_crash_window_s`; 0 = stay down."""
+    on_crash_window_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class ProfileSettings:
+    """A profile as written, before inheritance."""
+
+    name: str
+    extends: str | None = None
+    cmd: str | None = None
+    flags: Mapping[str, FlagValue] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
+    unset: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything of one config file, checked."""
+
+    path: str | None = None
+    """The file it came from; None: no file, the machine itself is shown."""
+    theme: str = "k2-dark"
+    read_only: bool = False
+    mouse: bool = False
+    probe_generate: str = "on-doubt"
+    """on-doubt | never | always: may k2tui ask a server for a token to learn its state?"""
+    verify_checks: str = "diff"
+    """diff | all | none: which effect checks follow the completion after a start."""
+    verify_max_s: float = 20.0
+    from_ssh_config: str | None = None
+    nodes: Mapping[str, NodeSettings] = MappingProxyType({})
+    servers: Mapping[str, ServerSettings] = MappingProxyType({})
+    profiles: Mapping[str, ProfileSettings] = MappingProxyType({})
+    keys: Mapping[str, str] = MappingProxyType({})
+    """Action id to key, only those that the operator moved."""
+
+
+@dataclass(frozen=True)
+class LaunchProfile:
+    """A resolved profile on a server: exactly what runs."""
+
+    name: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    setup: str | None = None
+    cwd: str | None = None
+    secrets: frozenset[str] = frozenset()
+    """Values that must never be shown."""

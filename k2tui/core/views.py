@@ -1,0 +1,107 @@
+"""The state of the world as screens and plain commands see it: frozen, made by services, drawn by anyone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from k2tui.core.launch import Advice, Launch
+from k2tui.core.readings import NodeReading
+from k2tui.core.runs import Run
+from k2tui.core.settings import NodeSettings, ServerSettings
+
+
+class ServerStatus(Enum):
+    """One word for a server, joined from all its witnesses."""
+
+    UNKNOWN = "unknown"
+    """Nothing was seen yet, or the node was never reached."""
+    DOWN = "down"
+    """Not running, and nothing says that it failed: never started, or stopped as asked."""
+    LOADING = "loading"
+    UNPROVED = "unproved"
+    """The log says ready; no completion was seen yet."""
+    READY = "ready"
+    """Ready by its log and by a completion that came back."""
+    DEGRADED = "degraded"
+    MISCONFIGURED = "misconfigured"
+    CRASHED = "crashed"
+    HUNG = "hung"
+    STALE = "stale"
+    """Its node is out of reach; the last known state is old."""
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """One way to know, what it said and when."""
+
+    name: str
+    """process | log | port | health | completion."""
+    ok: bool | None
+    """None: it could not tell."""
+    says: str
+    """A few words, such as `alive, pid 41233` or `HTTP 200 in 12 ms`."""
+    at: float
+    """time.monotonic of the observation."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkView:
+    """The connection to a node (mirrors services.doors.LinkState without its room)."""
+
+    phase: str = "idle"
+    code: str | None = None
+    reason: str | None = None
+    hint: str | None = None
+    fingerprint: str | None = None
+    attempt: int = 0
+    retry_at: float | None = None
+    round_trip_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView:
+    """One node."""
+
+    settings: NodeSettings
+    link: LinkView = LinkView()
+    reading: NodeReading = NodeReading()
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A real answer of a server, and which effects of its flags it showed."""
+
+    ok: bool
+    text: str
+    """One sentence, such as `47 tokens in 0.9 s; reasoning apart from content`."""
+    checks: tuple[tuple[str, bool | None, str], ...] = ()
+    """(check, passed or None when it could not tell, detail); check: completion | reasoning | tools."""
+    tokens: int | None = None
+    elapsed_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerView:
+    """One server of the config, or a watched log."""
+
+    settings: ServerSettings
+    status: ServerStatus = ServerStatus.UNKNOWN
+    run: Run | None = None
+    """The newest run; None when the node knows none or was not reached."""
+    runs: tuple[Run, ...] = ()
+    """Run history, newest first."""
+    launch: Launch | None = None
+    advice: tuple[Advice, ...] = ()
+    witnesses: tuple[Witness, ...] = ()
+    proof: Proof | None = None
+    proof_at: float | None = None
+    """time.monotonic."""
+    doing: str | None = None
+    """What k2tui is doing to it now: `starting`, `stopping`; None when nothing."""
+    log_path: str | None = None
+    log_seen_at: float | None = None
+    """time.monotonic of the last log byte or follower heartbeat."""
+    log_behind_bytes: int | None = None
+    seen_at: float | None = None
+    """time.monotonic of the last look at its process."""

@@ -1,0 +1,1 @@
+"""The simulated fleet: a node, an engine, its faults."""

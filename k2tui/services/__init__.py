@@ -1,0 +1,1 @@
+"""Verbs in time: watch, launch, stop, prove. They see adapters as Protocols."""

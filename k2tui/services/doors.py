@@ -1,0 +1,141 @@
+"""The doors that services need, as Protocols. Adapters satisfy them; tests hand in fakes."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import httpx
+
+
+class LinkPhase(Enum):
+    """How the connection to a node stands."""
+
+    IDLE = "idle"
+    CONNECTING = "connecting"
+    UP = "up"
+    DOWN = "down"
+    """Lost or refused; the next try is planned."""
+    BLOCKED = "blocked"
+    """Will not be tried again before the operator acts: a host key, a login, a broken ssh config."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkState:
+    """The connection, with the reason when it is not up."""
+
+    phase: LinkPhase = LinkPhase.IDLE
+    code: str | None = None
+    """host_key_unknown | host_key_changed | login_refused | refused | no_such_host | timeout | lost | config."""
+    reason: str | None = None
+    hint: str | None = None
+    fingerprint: str | None = None
+    """SHA256:... of the key that was offered, for host_key_unknown and host_key_changed."""
+    attempt: int = 0
+    retry_at: float | None = None
+    """time.monotonic of the next try; None when none is planned."""
+    round_trip_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A remote script that ended."""
+
+    code: int
+    stdout: bytes
+    stderr: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A constant POSIX sh script from k2tui/remote; values travel as positional arguments or stdin only."""
+
+    name: str
+    text: str
+
+
+class RemoteStream(Protocol):
+    """A remote script that runs on: its stdout as bytes, its stdin as its leash."""
+
+    async def readline(self) -> bytes:
+        """One line with its newline; b"" at the end. Raises K2Error(code="lost") when the link broke."""
+        ...
+
+    async def read(self, size: int) -> bytes:
+        """At least one and at most `size` bytes; b"" at the end."""
+        ...
+
+    async def write(self, data: bytes) -> None: ...
+
+    async def close(self) -> None:
+        """Close its stdin, which ends it; never waits longer than two seconds."""
+        ...
+
+
+class NodeLink(Protocol):
+    """One node, however it is reached. Every failure is a K2Error whose code is a LinkState code."""
+
+    name: str
+
+    @property
+    def state(self) -> LinkState: ...
+
+    async def connect(self) -> None:
+        """Be up, or raise. Calls at the same time share one try."""
+        ...
+
+    async def run(
+        self, script: Script, args: Sequence[str] = (), *, stdin: bytes = b"", timeout_s: float = 20.0
+    ) -> Completed:
+        """Run a short script to its end. Noise that rc files print before it is dropped."""
+        ...
+
+    async def open(self, script: Script, args: Sequence[str] = ()) -> RemoteStream:
+        """Start a script that runs until its stdin closes."""
+        ...
+
+    def http(self, port: int, *, timeout_s: float = 10.0) -> httpx.AsyncClient:
+        """A client whose base is http://127.0.0.1:PORT on the node. The caller closes it."""
+        ...
+
+    async def trust_host_key(self) -> None:
+        """Write the unknown key that was offered into k2tui's own known_hosts file. Never for a changed key."""
+        ...
+
+    async def drop(self) -> None:
+        """Cut the connection at once (tests, and `close` when a peer does not answer)."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Clock(Protocol):
+    """Time, handed in."""
+
+    def monotonic(self) -> float: ...
+    def time(self) -> float: ...
+    async def sleep(self, seconds: float) -> None: ...
+
+
+class RealClock:
+    """The clock of this machine."""
+
+    def monotonic(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def time(self) -> float:
+        return time.time()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+class Audit(Protocol):
+    """Where every changing action is written down."""
+
+    def write(self, *, node: str, action: str, subject: str, detail: str, result: str) -> None: ...
