@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 FlagValue = bool | str | int | float | tuple["FlagScalar", ...] | Mapping[str, object]
 """True: a bare switch; False: absent; a tuple: several values; a mapping: one JSON argument."""
@@ -78,10 +77,10 @@ class Settings:
     """diff | all | none: which effect checks follow the completion after a start."""
     verify_max_s: float = 20.0
     from_ssh_config: str | None = None
-    nodes: Mapping[str, NodeSettings] = MappingProxyType({})
-    servers: Mapping[str, ServerSettings] = MappingProxyType({})
-    profiles: Mapping[str, ProfileSettings] = MappingProxyType({})
-    keys: Mapping[str, str] = MappingProxyType({})
+    nodes: Mapping[str, NodeSettings] = field(default_factory=dict)
+    servers: Mapping[str, ServerSettings] = field(default_factory=dict)
+    profiles: Mapping[str, ProfileSettings] = field(default_factory=dict)
+    keys: Mapping[str, str] = field(default_factory=dict)
     """Action id to key, only those that the operator moved."""
 
 
