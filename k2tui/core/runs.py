@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from k2tui.core.secrets import mask, masked_argv, masked_env
+from k2tui.core.settings import LaunchProfile, ServerSettings
+
+_NAME = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
+_FILE = re.compile(r"(.*?)/(spec\.json|state\.json|exit|stop):(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +53,138 @@ class Run:
     stop_asked: bool = False
     """An operator asked it to stop (a file in the run directory says so)."""
 
+    started_at: float | None = None
+    """Unix time of the node's clock."""
+    restarts: int = 0
+    """How often the supervisor started it again after a crash."""
+
     @property
     def log_path(self) -> str:
         """The run's one log file on the node."""
         return f"{self.directory}/log"
+
+
+def directory_name(server: str) -> str:
+    """A server's name as a directory's: other than letters, digits and ._- as %XX of its UTF-8 bytes."""
+    kept = "".join(
+        char if char in _NAME else "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "surrogateescape"))
+        for char in server
+    )
+    return f"%2E{kept[1:]}" if kept.startswith(".") else kept
+
+
+def server_name(directory: str) -> str:
+    """The server's name from its directory's."""
+    plain = re.sub(rb"%([0-9A-F]{2})", lambda found: bytes.fromhex(found[1].decode()), directory.encode())
+    return plain.decode("utf-8", "replace")
+
+
+def spec_json(server: ServerSettings, profile: LaunchProfile, *, port: int, started_by: str) -> str:
+    """What a run is, on one line of ASCII, secrets masked; the node puts the run id in front."""
+    known = profile.secrets
+    spec = {
+        "server": server.name,
+        "engine": server.engine,
+        "port": port,
+        "gpus": list(server.gpus),
+        "profile": profile.name,
+        "started_by": started_by,
+        "cwd": profile.cwd,
+        "setup": None if profile.setup is None else mask(profile.setup, known),
+        "on_crash_restarts": server.on_crash_restarts,
+        "on_crash_window_s": server.on_crash_window_s,
+        "argv": list(masked_argv(profile.argv, known)),
+        "env": masked_env(profile.env, known),
+    }
+    return json.dumps(spec)
+
+
+def parse_scan(output: bytes) -> tuple[Run, ...]:
+    """The runs in the words of `k2_tell` (remote/runs.sh), newest first. What can't be read is left out."""
+    alive: dict[str, bool] = {}
+    files: dict[str, dict[str, str]] = {}
+    for line in output.decode("utf-8", "replace").split("\n"):
+        if line.startswith("run ") and line[4:6] in ("0 ", "1 "):
+            alive[line[6:]] = line[4] == "1"
+        elif (found := _FILE.fullmatch(line)) and found[1] in alive:
+            files.setdefault(found[1], {}).setdefault(found[2], found[3])
+    runs = [_run(directory, living, files.get(directory, {})) for directory, living in alive.items()]
+    return tuple(sorted((run for run in runs if run is not None), key=_age, reverse=True))
+
+
+def is_whole(output: bytes) -> bool:
+    """True when a script's answer came to its end."""
+    return output.rstrip().endswith(b"k2end")
+
+
+def printable(text: str) -> str:
+    """What a node's process calls itself, fit for a terminal: whatever is not printable is a blank."""
+    return text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)
+
+
+def _run(directory: str, alive: bool, files: Mapping[str, str]) -> Run | None:
+    parts = directory.rsplit("/", 2)
+    state, spec = _object(files.get("state.json")), _object(files.get("spec.json")) or {}
+    if state is None or len(parts) != 3:
+        return None
+    boot = state.get("boot_id")
+    env = spec.get("env")
+    code, ended_at = _exit(files.get("exit"))
+    return Run(
+        server=_text(spec.get("server")) or server_name(parts[1]),
+        run_id=parts[2],
+        directory=directory,
+        supervisor=_identity(boot, state.get("supervisor_pid"), state.get("supervisor_start_ticks")),
+        child=_identity(boot, state.get("child_pid"), state.get("child_start_ticks")),
+        session_id=_int(state.get("session_id")),
+        alive=alive,
+        port=_int(spec.get("port")),
+        gpus=tuple(gpu for gpu in map(_int, _list(spec.get("gpus"))) if gpu is not None),
+        argv=tuple(map(str, _list(spec.get("argv")))),
+        env=tuple((str(name), str(value)) for name, value in env.items()) if isinstance(env, dict) else (),
+        profile=_text(spec.get("profile")),
+        started_by=_text(spec.get("started_by")),
+        exit_code=code,
+        ended_at=ended_at,
+        stop_asked="stop" in files,
+        started_at=_int(state.get("started_at")),
+        restarts=_int(state.get("restarts")) or 0,
+    )
+
+
+def _age(run: Run) -> tuple[str, int]:
+    """What sorts runs by their start: the second in the id, and within one second the supervisor's start."""
+    return run.run_id.rpartition("-")[0], 0 if run.supervisor is None else run.supervisor.start_ticks
+
+
+def _object(text: str | None) -> dict[str, object] | None:
+    try:
+        found: object = json.loads(text or "")
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _identity(boot: object, pid: object, ticks: object) -> ProcessIdentity | None:
+    if isinstance(boot, str) and isinstance(pid, int) and isinstance(ticks, int):
+        return ProcessIdentity(boot, pid, ticks)
+    return None
+
+
+def _exit(text: str | None) -> tuple[int | None, float | None]:
+    words = (text or "").split()
+    if len(words) != 2 or not all(re.fullmatch(r"[0-9]{1,12}", word) for word in words):
+        return None, None
+    return int(words[0]), float(words[1])
+
+
+def _int(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
