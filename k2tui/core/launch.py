@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 
 
@@ -48,7 +49,7 @@ class Progress:
     done: int
     total: int
     unit: str
-    """What is counted: shards, tensors, graphs, sizes, samples."""
+    """What is counted: shards, tensors, groups, graphs, kernels, samples, items."""
     label: str
     """The bar's own words, without numbers."""
     by: str = "count"
@@ -98,6 +99,68 @@ class PhaseSpan:
 
 
 @dataclass(frozen=True, slots=True)
+class Bar:
+    """A progress bar over its whole life: a second one with the same words is another bar."""
+
+    progress: Progress
+    phase: LaunchPhase
+    """The phase in which it was drawn."""
+    draft: bool = False
+    """It belongs to the draft model of speculative decoding."""
+    elapsed_s: int | None = None
+    """By its own count."""
+    points: tuple[tuple[float, int], ...] = ()
+    """(log clock, done) of its newest steps, oldest first; at most `BAR_POINTS`."""
+
+
+BAR_POINTS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A line that showed real progress."""
+
+    line: str
+    line_number: int
+    rank: str | None
+    is_bar: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A line that may explain a failure, with what is needed to choose between several."""
+
+    cause: Cause
+    standing: int
+    """`facts.Standing`; higher is better."""
+    fatal: bool = False
+    """The process that printed it did not live on."""
+    refusal: bool = False
+    """The engine refused its arguments."""
+    chain: int = 0
+    phase: LaunchPhase | None = None
+    """The phase of the rank that failed: by its stack, else by its last marker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What the server's own lines say of its work."""
+
+    running: int | None = None
+    """Requests in the batch by the newest batch line; None when an answered request came after it."""
+    queued: int | None = None
+    usage: float | None = None
+    """Share of the KV cache in use, 0 to 1."""
+    tokens_per_s: tuple[tuple[str, float], ...] = ()
+    """Generated tokens a second, by data-parallel rank (an empty name without one)."""
+
+    @property
+    def total_tokens_per_s(self) -> float | None:
+        """All streams of all data-parallel ranks together; None before the first decode line."""
+        return sum(rate for _, rate in self.tokens_per_s) if self.tokens_per_s else None
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """All that is known of one launch from its log, its process and its probes."""
 
@@ -115,12 +178,49 @@ class Launch:
     quiet_since: float | None = None
     """Log clock of the last real progress, None before the first; what the stall rules look at."""
     ranks_expected: int | None = None
-    """tp x pp x dp of the server's own arguments; None until they were seen."""
+    """Ranks of this log by the server's own arguments (tp x pp x dp, of this node); None until they were seen."""
     ranks_seen: frozenset[str] = frozenset()
     ranks_loaded: frozenset[str] = frozenset()
     """Ranks that printed their `Load weight end`."""
     port: int | None = None
     """The port of the HTTP server's own line."""
+    port_asked: int | None = None
+    """The port of the command line, where the log shows one."""
+    other_port: Cause | None = None
+    """The line that names another port than the one that was asked for."""
     model: str | None = None
     kv_tokens: int | None = None
     """`max_total_num_tokens`: the KV cache's capacity in tokens."""
+    args: Mapping[str, str] = field(default_factory=dict)
+    """The server's own arguments that the model looks at, as printed."""
+    arg_names: frozenset[str] = frozenset()
+    """Every argument that this version has; empty where it did not print them."""
+    ranks_begun: frozenset[str] = frozenset()
+    """Ranks that printed `Load weight begin`."""
+    rank_phases: Mapping[str, LaunchPhase] = field(default_factory=dict)
+    """The newest phase of each rank by its own markers."""
+    drafting: bool = False
+    """The draft model is the one that loads now."""
+    bars: tuple[Bar, ...] = ()
+    """Every bar, oldest first; the first of a long row of small ones fall out."""
+    mark: Mark | None = None
+    """The last line of real progress."""
+    largest_gap_s: float = 0.0
+    """The longest silence between two steps of this phase."""
+    slow_work: bool = False
+    """This phase said that it compiles."""
+    suspects: tuple[Suspect, ...] = ()
+    """Lines that may explain a failure, in order."""
+    waiting: Cause | None = None
+    """A wait message since the last progress: no failure, but it explains a silence."""
+    health_failed: Cause | None = None
+    """`Health check failed` since the last progress."""
+    traffic: Traffic = Traffic()
+    is_job: bool = False
+    """A script over a data set prints here, not a server."""
+    failed_at: float | None = None
+    """Log clock at which the log first said that it failed."""
+    finding: str | None = None
+    """What a probe found wrong although the log is clean, such as `reasoning_parser`."""
+    silence_s: float | None = None
+    """Seconds since the last real progress, at the newest observation; None without one."""

@@ -19,6 +19,8 @@ class GpuReading:
     power_limit_w: float | None = None
     temperature_c: float | None = None
     sm_clock_mhz: float | None = None
+    throttle_mask: int | None = None
+    """Why its clocks are held down: 0x4 power cap, 0x8 hardware, 0x20 and 0x40 heat, 0x80 power brake; 0x1 is idle."""
     fault: str | None = None
     """The driver's own words where it gave no figures, such as `GPU is lost`."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 from k2tui.core.errors import ExitCode
 from k2tui.core.launch import Launch
@@ -49,7 +48,7 @@ class VerbEvent:
     text: str
     """One sentence for a person."""
     launch: Launch | None = None
-    data: Mapping[str, object] = MappingProxyType({})
+    data: Mapping[str, object] = field(default_factory=dict)
     """More for programs; units in key names."""
     exit_code: ExitCode | None = None
     """Only on `done`."""

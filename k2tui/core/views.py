@@ -101,7 +101,7 @@ class ServerView:
     """What k2tui is doing to it now: `starting`, `stopping`; None when nothing."""
     log_path: str | None = None
     log_seen_at: float | None = None
-    """time.monotonic of the last log byte or follower heartbeat."""
+    """time.monotonic of the last log byte or follower heartbeat, in whole seconds."""
     log_behind_bytes: int | None = None
     seen_at: float | None = None
     """time.monotonic of the last look at its process."""

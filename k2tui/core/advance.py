@@ -1,0 +1,206 @@
+"""The launch as it stands after one more fact: pure, every fact has its case, and phases only move forward."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from k2tui.core.bar_steps import all_drawn, drawn, shown_progress
+from k2tui.core.facts import (
+    ArgsSeen,
+    BarDrawn,
+    Beat,
+    BeatKind,
+    CapacitySeen,
+    EndSeen,
+    Fault,
+    HealthFailed,
+    HttpStarted,
+    JobSeen,
+    KvAllocated,
+    LaunchFact,
+    Line,
+    PhaseReached,
+    PortAsked,
+    PortBound,
+    RankLoaded,
+    ServerReady,
+    SlowWork,
+    StopSeen,
+    VersionSeen,
+    Waiting,
+    WeightsBegan,
+)
+from k2tui.core.failing import fail, suspected
+from k2tui.core.launch import Launch, LaunchKind, LaunchPhase, Traffic
+from k2tui.core.movement import OVER, cause_of, marked, move_to, reach
+
+ONLY_RANK = "rank 0"
+"""The name of the one rank of a server that prints none."""
+
+_ALIVE_AFTER_S = 30.0
+
+
+def advance(launch: Launch, fact: LaunchFact, now: float | None) -> Launch:
+    """The launch as it stands after `fact`, said at `now` (log clock). The old one is left as it was."""
+    match fact:
+        case ArgsSeen():
+            return _args(launch, fact, now)
+        case VersionSeen():
+            begun = _begun_again(launch) if fact.begins and _is_new_start(launch, LaunchPhase.WEIGHTS) else launch
+            return replace(begun, version=fact.version)
+        case PhaseReached():
+            return reach(launch, fact.phase, fact.line, now)
+        case WeightsBegan():
+            return _weights_began(launch, fact, now)
+        case RankLoaded():
+            return _rank_loaded(launch, fact, now)
+        case BarDrawn():
+            return drawn(launch, fact, now)
+        case KvAllocated():
+            return replace(
+                reach(launch, LaunchPhase.KV_CACHE, fact.line, now), kv_tokens=fact.tokens or launch.kv_tokens
+            )
+        case CapacitySeen():
+            return replace(reach(launch, LaunchPhase.WARMUP, fact.line, now), kv_tokens=fact.tokens)
+        case HttpStarted():
+            if fact.complete and launch.engine == "vllm":
+                return _ready(launch, fact.line, now)
+            return reach(launch, LaunchPhase.WARMUP, fact.line, now)
+        case PortAsked():
+            return replace(launch, port_asked=fact.port)
+        case PortBound():
+            return _port(launch, fact, now)
+        case ServerReady():
+            return _ready(launch, fact.line, now)
+        case JobSeen():
+            return replace(launch, is_job=True)
+        case SlowWork():
+            return replace(marked(launch, fact.line, now), slow_work=True)
+        case Waiting():
+            return replace(launch, waiting=launch.waiting or cause_of(fact.line, fact.failure))
+        case HealthFailed():
+            return replace(launch, health_failed=launch.health_failed or cause_of(fact.line, "no_heartbeat"))
+        case Beat():
+            return _beat(launch, fact, now)
+        case StopSeen():
+            return launch if launch.kind in OVER else replace(launch, kind=LaunchKind.STOPPED, detail=None)
+        case EndSeen():
+            return fail(launch, now)
+        case Fault():
+            return suspected(launch, fact, now)
+
+
+def _is_new_start(launch: Launch, after: LaunchPhase) -> bool:
+    over = launch.kind is not LaunchKind.LOADING
+    return over or (launch.phase.order >= after.order and launch.args.get("nnodes", "1") == "1")
+
+
+def _begun_again(launch: Launch) -> Launch:
+    return Launch(engine=launch.engine, port_asked=launch.port_asked)
+
+
+def _args(launch: Launch, fact: ArgsSeen, now: float | None) -> Launch:
+    if _is_new_start(launch, LaunchPhase.DISTRIBUTED):
+        launch = _begun_again(launch)
+    values = fact.values
+    launch = replace(
+        launch,
+        args=dict(values),
+        arg_names=fact.names,
+        model=values.get("served_model_name") or values.get("model_path") or launch.model,
+        version=fact.version or launch.version,
+        ranks_expected=_ranks_expected(values) if "tp_size" in values or launch.engine == "vllm" else None,
+    )
+    return reach(launch, LaunchPhase.ARGS, fact.line, now)
+
+
+def _ranks_expected(values: Mapping[str, str]) -> int:
+    def size(name: str) -> int:
+        text = values.get(name, "1")
+        return int(text) if text.isdigit() and 0 < int(text) < 100_000 else 1
+
+    replicas = 1 if values.get("enable_dp_attention") == "True" else size("dp_size")
+    return max(1, size("tp_size") * size("pp_size") * replicas // size("nnodes"))
+
+
+def _weights_began(launch: Launch, fact: WeightsBegan, now: float | None) -> Launch:
+    rank = fact.line.rank or ONLY_RANK
+    again = fact.draft or rank in launch.ranks_begun
+    launch = replace(reach(launch, LaunchPhase.WEIGHTS, fact.line, now), ranks_begun=launch.ranks_begun | {rank})
+    return replace(launch, drafting=launch.drafting or again)
+
+
+def _rank_loaded(launch: Launch, fact: RankLoaded, now: float | None) -> Launch:
+    rank = fact.line.rank or ONLY_RANK
+    loaded = launch.ranks_loaded | {rank}
+    launch = replace(reach(launch, LaunchPhase.WEIGHTS, fact.line, now), ranks_loaded=loaded)
+    if loaded >= launch.ranks_begun and len(loaded) >= (launch.ranks_expected or 1):
+        return move_to(launch, LaunchPhase.KV_CACHE, now)
+    return move_to(launch, LaunchPhase.POSTPROCESS, now) if all_drawn(launch) else launch
+
+
+def _port(launch: Launch, fact: PortBound, now: float | None) -> Launch:
+    launch = replace(launch, port=fact.port)
+    printed = launch.args.get("port", "")
+    asked = launch.port_asked or (int(printed) if printed.isdigit() else None)
+    if asked not in (None, 0, fact.port) and launch.kind not in OVER:
+        launch = replace(launch, other_port=cause_of(fact.line, "other_port"))
+    return reach(launch, LaunchPhase.WARMUP, fact.line, now)
+
+
+def _ready(launch: Launch, line: Line, now: float | None) -> Launch:
+    if launch.kind is not LaunchKind.LOADING:
+        return launch
+    launch = move_to(marked(launch, line, now), LaunchPhase.READY, now)
+    launch = replace(launch, kind=LaunchKind.READY, suspects=(), drafting=False)
+    if launch.progress is not None:
+        launch = replace(launch, progress=shown_progress(launch, launch.progress))
+    return launch
+
+
+def _beat(launch: Launch, beat: Beat, now: float | None) -> Launch:
+    if launch.kind in OVER:
+        return _lives_on(launch, now) if beat.kind is BeatKind.DECODE else launch
+    nothing_known = not launch.spans
+    if beat.kind is BeatKind.POLL:
+        return _ready(launch, beat.line, now) if nothing_known else launch
+    if nothing_known:
+        launch = _ready(launch, beat.line, now)
+    launch = replace(launch, traffic=_traffic(launch.traffic, beat))
+    if beat.probe or beat.idle:
+        return launch
+    if beat.kind is not BeatKind.REQUEST:
+        launch = marked(launch, beat.line, now)
+    if launch.phase is LaunchPhase.READY:
+        launch = move_to(launch, LaunchPhase.SERVING, now)
+    return launch
+
+
+def _lives_on(launch: Launch, now: float | None) -> Launch:
+    """It decodes long after a traceback that looked like its end: it was not."""
+    if launch.kind is not LaunchKind.CRASHED or now is None or launch.failed_at is None:
+        return launch
+    if now - launch.failed_at < _ALIVE_AFTER_S:
+        return launch
+    launch = replace(launch, kind=LaunchKind.READY, cause=None, suspects=(), failed_at=None)
+    return move_to(launch, LaunchPhase.SERVING, now)
+
+
+def _traffic(traffic: Traffic, beat: Beat) -> Traffic:
+    if beat.kind is BeatKind.REQUEST:
+        return replace(traffic, running=None)
+    rates = dict(traffic.tokens_per_s)
+    if beat.tokens_per_s is not None:
+        rates[_replica(beat.line.rank)] = beat.tokens_per_s
+    return Traffic(
+        running=beat.running,
+        queued=traffic.queued if beat.queued is None else beat.queued,
+        usage=traffic.usage if beat.usage is None else beat.usage,
+        tokens_per_s=tuple(sorted(rates.items())),
+    )
+
+
+def _replica(rank: str | None) -> str:
+    """Pipeline stages and tensor ranks print the rate of the same streams: only data-parallel ranks add up."""
+    return next((word for word in (rank or "").split() if word.startswith("DP")), "")

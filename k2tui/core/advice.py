@@ -1,0 +1,276 @@
+"""What to do about each failure class, and where that is known from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from k2tui.core.launch import Advice, Launch, LaunchKind, LaunchPhase
+
+SOURCE, THREAD, INFERRED = "source", "thread", "inferred"
+
+_WORDS: Mapping[str | None, Mapping[str, str]] = {
+    "sglang": {
+        "fraction": "--mem-fraction-static",
+        "context": "--context-length",
+        "tp": "--tp-size",
+        "no_car": "--disable-custom-all-reduce",
+        "requests": "--max-running-requests",
+        "graphs_off": "--disable-cuda-graph",
+    },
+    "vllm": {
+        "fraction": "--gpu-memory-utilization",
+        "context": "--max-model-len",
+        "tp": "--tensor-parallel-size",
+        "no_car": "--disable-custom-all-reduce",
+        "requests": "--max-num-seqs",
+        "graph_sizes": "cudagraph_capture_sizes in --compilation-config, or --max-num-seqs",
+        "graphs_off": "--enforce-eager",
+    },
+}
+_NO_ENGINE = {
+    "fraction": "the engine's memory fraction",
+    "context": "the context length",
+    "tp": "tensor parallelism",
+    "no_car": "the engine's flag against custom all-reduce",
+    "requests": "the limit of running requests",
+    "graph_sizes": "the sizes of captured graphs",
+    "graphs_off": "the engine's flag against CUDA graphs",
+}
+
+_LEFTOVER = (
+    "Another process holds memory of that GPU: list it with nvidia-smi --query-compute-apps=pid,used_memory "
+    "and end what an earlier start left behind."
+)
+
+_ROWS: Mapping[str, tuple[tuple[str, str], ...]] = {
+    # memory: three verdicts, in opposite directions
+    "oom_start": ((_LEFTOVER, INFERRED),),
+    "oom_weights": (
+        ("The weights do not fit: use more GPUs ({tp}), a smaller or a quantized model.", INFERRED),
+        ("Changing {fraction} does not help here: the KV cache has taken nothing yet.", INFERRED),
+        (_LEFTOVER, INFERRED),
+    ),
+    "kv_no_room": (
+        ("Raise {fraction}, or shorten {context}: beside the weights nothing is left for the KV cache.", SOURCE),
+        ("If a higher fraction then runs out of memory, the model needs more GPUs ({tp}).", THREAD),
+    ),
+    "oom_kv": (("Lower {fraction}: the KV cache asked for more than was free.", INFERRED), (_LEFTOVER, INFERRED)),
+    "oom_graphs": (
+        ("Lower {fraction}, or capture fewer sizes ({graph_sizes}): the graphs need room beside the KV cache.", SOURCE),
+    ),
+    "oom_serving": (("Lower {fraction}, or {requests}.", INFERRED),),
+    "kv_exhausted": (("Lower {requests}, or shorten {context}: the KV cache is full.", SOURCE),),
+    "gpu_memory_taken": (
+        (_LEFTOVER, THREAD),
+        ("Only when nothing else runs there: lower {fraction}.", SOURCE),
+    ),
+    "gpus_uneven": ((_LEFTOVER, SOURCE),),
+    "host_memory": (
+        (
+            "The host's memory ran out, not the GPU's: check dmesg -T | grep -i oom, the container's limit and swap.",
+            SOURCE,
+        ),
+        ("Fewer loader threads need less memory at a time.", THREAD),
+    ),
+    "child_killed": (
+        ("Killed from outside, most likely by the kernel's OOM killer: check dmesg -T | grep -i oom.", SOURCE),
+        ("Add swap, or give the loader fewer threads.", THREAD),
+    ),
+    "disk_full": (("Free space, delete the last file if it is short, and go on from there.", INFERRED),),
+    "open_files": (("Raise the limit of open files (ulimit -n).", INFERRED),),
+    # ports and peers
+    "port_taken": (
+        (
+            "Stop what listens on that port (ss -ltnp), or choose another --port; it is only tried after the load.",
+            SOURCE,
+        ),
+    ),
+    "internal_port_taken": (
+        ("Start it again: an internal port was taken meanwhile. It is not the port of the HTTP server.", INFERRED),
+    ),
+    "rendezvous": (
+        (
+            "The address of --dist-init-addr can't be reached from this node: check host, port and firewall, and start "
+            "rank 0 first.",
+            INFERRED,
+        ),
+    ),
+    "gloo_mesh": (("Set GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME to an interface that all nodes share.", THREAD),),
+    "nccl": (
+        ("Start it again with NCCL_DEBUG=INFO: the reason is not in this log.", SOURCE),
+        (
+            "Often: too little shared memory in the container, a wrong interface, PCIe peer-to-peer behind an IOMMU "
+            "(NCCL_P2P_DISABLE=1).",
+            INFERRED,
+        ),
+    ),
+    "nccl_timeout": (
+        ("One rank did not come to a collective: look at the last line of each rank, and at its GPU.", INFERRED),
+    ),
+    "slow_rank": (
+        ("Another rank is missing: look at its node's log first; the rank that says so is healthy.", SOURCE),
+        ("If its disk is slow, copy the weights to a local disk, or warm the page cache.", THREAD),
+    ),
+    "peer_died": (
+        (
+            "The cause is elsewhere: this process only saw another one end. Read the log of the other node or rank.",
+            INFERRED,
+        ),
+    ),
+    "peer_silent": (
+        (
+            "A worker has been silent for a minute: try NCCL_P2P_DISABLE=1 or {no_car}; in a container give it "
+            "--ipc=host or a larger --shm-size.",
+            INFERRED,
+        ),
+    ),
+    "child_died": (("The child's own words stand above this line, or in dmesg when there are none.", INFERRED),),
+    # checkpoints and models
+    "missing_shards": (("Finish the download: the index names files that are not there.", SOURCE),),
+    "corrupt_shard": (
+        (
+            "A weight file is no safetensors file: look for one of 130 bytes (git lfs pull) or a broken download.",
+            THREAD,
+        ),
+    ),
+    "remote_code": (("Add --trust-remote-code: the model brings code of its own.", SOURCE),),
+    "model_not_found": (
+        ("The model path is neither a directory here nor a model that can be fetched from here: check it.", INFERRED),
+    ),
+    "unknown_architecture": (("This version does not know the model: update the engine.", SOURCE),),
+    "quantization": (
+        ("This version has no support for the model's quantization: update, or use another checkpoint.", INFERRED),
+    ),
+    "weight_names": (
+        (
+            "The model's code does not expect that weight: update the engine, or avoid pipeline parallelism for this "
+            "model.",
+            INFERRED,
+        ),
+    ),
+    # kernels
+    "no_kernel_image": (
+        (
+            "The kernels were not built for this GPU: install wheels or an image for its architecture (sm_120 needs "
+            "CUDA 12.8).",
+            THREAD,
+        ),
+        ("Less memory or no graphs only move the failure.", INFERRED),
+    ),
+    "deepgemm": (("DeepGEMM does not support this GPU: choose the triton back-end for FP8 GEMM and MoE.", THREAD),),
+    "backend_unsupported": (
+        ("No attention back-end supports this model on this GPU: another version or another GPU.", THREAD),
+    ),
+    "build_failed": (("A kernel could not be compiled: this is the compiler's own line.", INFERRED),),
+    "no_driver": (("This process sees no GPU driver: check nvidia-smi, and the container's --gpus.", INFERRED),),
+    "kernel_mismatch": (
+        ("A kernel package was built for another torch: install the one that belongs to it.", INFERRED),
+    ),
+    "missing_package": (("A Python package is missing in this environment.", SOURCE),),
+    "device_ordinal": (
+        (
+            "More ranks than visible GPUs: match {tp} to the GPUs of each node, and check CUDA_VISIBLE_DEVICES.",
+            INFERRED,
+        ),
+    ),
+    "illegal_access": (("A kernel failed: start it again with CUDA_LAUNCH_BLOCKING=1 to learn which.", INFERRED),),
+    "pool_leak": (("An engine bug: start it again, and update.", INFERRED),),
+    "graph_capture": (("{graphs_off} shows whether only the capture fails; it costs speed.", SOURCE),),
+    # time-outs
+    "watchdog": (
+        ("A rank did not advance for the watchdog's limit: look for the stuck one (py-spy dump).", INFERRED),
+        ("Raise --watchdog-timeout only when long kernels or compilations are expected.", THREAD),
+    ),
+    "no_heartbeat": (
+        ("The scheduler does not answer its web server: start it again.", INFERRED),
+        ("/health may go on answering 200: a completion of one token is a better witness.", THREAD),
+    ),
+    # arguments and effects
+    "bad_argument": (("The engine refused its arguments: compare them with this version's --help.", SOURCE),),
+    "other_port": (("It listens on another port than it was given.", INFERRED),),
+    "reasoning_parser": (
+        (
+            "Reasoning comes back inside content: set --reasoning-parser to the model's family (kimi_k2 for Kimi).",
+            THREAD,
+        ),
+    ),
+    "tool_parser": (
+        (
+            "Tool calls come back empty: set --tool-call-parser to the model's format, and check with one real call.",
+            INFERRED,
+        ),
+    ),
+    "tool_calls_in_reasoning": (
+        ("The reasoning parser keeps tool calls that follow an unclosed thought: update the engine.", THREAD),
+    ),
+    "tool_calls_lost": (("A share of the tool calls is lost: update the engine.", INFERRED),),
+    "garbage": (("Answers are garbage: change the attention or MoE back-end, or the image.", INFERRED),),
+    "answers_fail": (("A share of the requests fails.", INFERRED),),
+    "no_answer": (("It says that it is up, but a completion failed.", INFERRED),),
+    "disk_will_fill": (
+        (
+            "The disk will be full before the job is done: shorten the context, keep fewer layers, or add space.",
+            INFERRED,
+        ),
+    ),
+}
+
+_SILENCE: Mapping[LaunchPhase, tuple[tuple[str, str], ...]] = {
+    LaunchPhase.DISTRIBUTED: (
+        ("The ranks do not find each other: try NCCL_P2P_DISABLE=1 and {no_car}, and check IOMMU/ACS.", THREAD),
+    ),
+    LaunchPhase.WEIGHTS: (
+        ("No shard for a long time: check the disk or the mount that the weights are on.", INFERRED),
+    ),
+    LaunchPhase.POSTPROCESS: (("A rank has not finished loading: look at its node (path, mount, memory).", INFERRED),),
+    LaunchPhase.CUDA_GRAPH: (
+        ("{graphs_off} shows whether only the capture hangs; a capped graph size has helped others.", THREAD),
+    ),
+}
+
+
+def advice_for(launch: Launch) -> tuple[Advice, ...]:
+    """What to do, most useful first; empty while nothing is wrong."""
+    rows: list[tuple[str, str]] = []
+    if launch.finding is not None:
+        rows += _ROWS.get(launch.finding, ())
+    elif launch.cause is not None:
+        rows += _special(launch, launch.cause.line)
+        rows += _ROWS.get(launch.cause.failure, ())
+        if launch.cause.failure == "silence":
+            rows += _SILENCE.get(launch.phase, ())
+    elif launch.kind is LaunchKind.CRASHED:
+        rows.append(
+            ("The log does not say why it ended: check dmesg -T | grep -i oom, and who sent a signal.", INFERRED)
+        )
+    words = _words(launch)
+    return tuple(Advice(text.format_map(words), basis) for text, basis in dict.fromkeys(rows))
+
+
+def _special(launch: Launch, line: str) -> list[tuple[str, str]]:
+    """What only the words of the line itself can tell."""
+    failure = launch.cause.failure if launch.cause is not None else ""
+    if failure.startswith("oom") and re.search(r"[Pp]rocess \d+ has [\d.]+ [GM]iB memory in use", line):
+        return [(_LEFTOVER, SOURCE)]
+    if failure == "bad_argument" and (found := re.search(r"(--\w*_[\w_]*)", line)):
+        dashed = found[1].replace("_", "-")
+        return [(f"Flags are spelt with dashes: {dashed}.", THREAD)]
+    if found := re.search(r"estimated maximum model length is (\d+)", line):
+        return [(f"{{context}} {found[1]} fits, by the engine's own estimate.", SOURCE)]
+    return []
+
+
+def _words(launch: Launch) -> Mapping[str, str]:
+    words = {**_NO_ENGINE, **_WORDS.get(launch.engine, {})}
+    if launch.engine == "sglang":
+        names = launch.arg_names
+        if not names:
+            words["graph_sizes"] = "--cuda-graph-max-bs, from 0.5.15 on --cuda-graph-max-bs-decode"
+        elif "cuda_graph_max_bs_decode" in names:
+            words["graph_sizes"] = "--cuda-graph-max-bs-decode"
+        else:
+            words["graph_sizes"] = "--cuda-graph-max-bs"
+        if "cuda_graph_backend_decode" in names:
+            words["graphs_off"] = "--cuda-graph-backend-decode=disabled"
+    return words

@@ -1,0 +1,208 @@
+"""What a launch log says, as one document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain, pairwise
+
+from k2tui.core.advance import ONLY_RANK
+from k2tui.core.advice import advice_for
+from k2tui.core.clock import clock_or_none, hms
+from k2tui.core.eta import eta_s
+from k2tui.core.grammar.prefix import stamp_of
+from k2tui.core.intake import LogIntake
+from k2tui.core.launch import Bar, Cause, Launch, LaunchKind, LaunchPhase
+from k2tui.core.verdict import progress_line
+
+__all__ = ["Diagnosis", "advice_for", "diagnose"]
+
+_BAR_IS_EVIDENCE = frozenset(("disk_will_fill",))
+_ORDER_BYTES = 200_000
+_ORDER_LINES = 200
+"""What is looked at to tell in which direction a log was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """A launch, read and judged."""
+
+    launch: Launch
+    lines: int = 0
+    """Newline-terminated lines that were read."""
+    newest_first: bool = False
+    """The log was written upside down, as some exports are; line numbers are of the file as it is."""
+
+    @property
+    def root_cause(self) -> Cause | None:
+        """The line that explains it; while loading, the line of the last progress."""
+        launch = self.launch
+        if launch.cause is not None:
+            return launch.cause
+        if launch.kind is LaunchKind.LOADING or launch.finding in _BAR_IS_EVIDENCE:
+            return progress_line(launch, "progress")
+        return None
+
+    @property
+    def bar(self) -> Bar | None:
+        """The bar that `launch.progress` belongs to."""
+        return next((bar for bar in reversed(self.launch.bars) if bar.progress == self.launch.progress), None)
+
+    def to_json(self) -> dict[str, object]:
+        """The document of `k2tui diagnose --json`."""
+        launch, cause = self.launch, self.root_cause
+        left = eta_s(self.bar) if launch.kind is LaunchKind.LOADING else None
+        return {
+            "engine": launch.engine,
+            "version": launch.version,
+            "kind": launch.kind.value,
+            "phase": launch.phase.value,
+            "progress": self._progress(),
+            "eta_s": None if left is None else {"low": round(left[0], 1), "high": round(left[1], 1)},
+            "ranks": {
+                "expected": launch.ranks_expected,
+                "seen": sorted(launch.ranks_seen, key=_by_number),
+                "behind": sorted(behind(launch), key=_by_number),
+            },
+            "root_cause": None if cause is None else self._cause(cause),
+            "advice": [{"text": advice.text, "basis": advice.basis} for advice in advice_for(launch)],
+            "silence_s": None if launch.silence_s is None else round(launch.silence_s, 1),
+            "evidence": self._evidence(),
+            "facts": self._facts(),
+        }
+
+    def to_text(self) -> Iterator[str]:
+        """The same for a person: what it is, why, and what to do."""
+        launch, cause = self.launch, self.root_cause
+        who = " ".join(word for word in (launch.engine, launch.version) if word)
+        detail = f" ({launch.detail})" if launch.detail else ""
+        yield f"{launch.kind.value}{detail} in {launch.phase.value}" + (f", {who}" if who else "")
+        if launch.progress is not None:
+            progress = launch.progress
+            yield f"  {progress.label}: {progress.done}/{progress.total} {progress.unit}, {progress.fraction:.0%}"
+        if launch.silence_s is not None:
+            yield f"  no progress for {hms(launch.silence_s)}"
+        if cause is not None:
+            where = f"line {self._number(cause)}" + (f", {cause.rank}" if cause.rank else "")
+            yield f"  {where}: {cause.line.strip()}"
+        for advice in advice_for(launch):
+            yield f"  → {advice.text} [{advice.basis}]"
+
+    def _progress(self) -> dict[str, object] | None:
+        progress = self.launch.progress
+        if progress is None:
+            return None
+        return {
+            "done": progress.done,
+            "total": progress.total,
+            "unit": progress.unit,
+            "label": progress.label,
+            "fraction": round(progress.fraction, 4),
+            "by": progress.by,
+        }
+
+    def _cause(self, cause: Cause) -> dict[str, object]:
+        return {
+            "line": cause.line.strip(),
+            "line_number": self._number(cause),
+            "rank": cause.rank,
+            "class": cause.failure,
+        }
+
+    def _number(self, cause: Cause) -> int:
+        return self.lines + 1 - cause.line_number if self.newest_first else cause.line_number
+
+    def _evidence(self) -> list[int]:
+        launch = self.launch
+        causes = (self.root_cause, launch.waiting, launch.health_failed, progress_line(launch, "progress"))
+        suspects = tuple(suspect.cause for suspect in launch.suspects)
+        return sorted({self._number(cause) for cause in (*causes, *suspects) if cause is not None})
+
+    def _facts(self) -> dict[str, object]:
+        launch, traffic = self.launch, self.launch.traffic
+        facts: dict[str, object] = {
+            "detail": launch.detail,
+            "model": launch.model,
+            "port": launch.port,
+            "kv_tokens": launch.kv_tokens,
+            "ranks_loaded": len(launch.ranks_loaded) or None,
+            "requests_running": traffic.running,
+            "requests_queued": traffic.queued,
+            "tokens_per_s_total": traffic.total_tokens_per_s,
+            "kv_usage": traffic.usage,
+            "finding": launch.finding,
+            "phases_s": {
+                span.phase.value: round(span.elapsed_s, 1) for span in launch.spans if span.elapsed_s is not None
+            },
+        }
+        return {name: value for name, value in facts.items() if value not in (None, {})}
+
+
+def behind(launch: Launch) -> frozenset[str]:
+    """Ranks that have not come as far as the others; none once it serves."""
+    if launch.phase.order >= LaunchPhase.WARMUP.order:
+        return frozenset()
+    if launch.ranks_loaded and launch.ranks_begun - launch.ranks_loaded:
+        return launch.ranks_begun - launch.ranks_loaded - {ONLY_RANK}
+    if launch.phase.order > LaunchPhase.WEIGHTS.order or not launch.rank_phases:
+        return frozenset()  # from here on only the first rank says how far it is
+    farthest = max(phase.order for phase in launch.rank_phases.values())
+    return frozenset(rank for rank, phase in launch.rank_phases.items() if phase.order < farthest)
+
+
+def diagnose(chunks: Iterable[bytes], context: Mapping[str, object] | None = None) -> Diagnosis:
+    """Read a log and say what it is.
+
+    `context` is what a log alone can't say: `observed_at` (log clock, as text), `process_alive`, `exit_code`,
+    `stop_asked`, `probe`.
+    """
+    context = context or {}
+    now = _clock(context.get("observed_at"))
+    stream = iter(chunks)
+    first = b""
+    for data in stream:
+        first += data
+        if len(first) >= _ORDER_BYTES:
+            break
+    newest_first = _is_newest_first(first)
+    intake = LogIntake(near=now)
+    whole = chain((first,), stream)
+    for data in (_upside_down(b"".join(whole)),) if newest_first else whole:
+        intake.feed(data)
+    intake.flush()
+    alive, code, probe = context.get("process_alive"), context.get("exit_code"), context.get("probe")
+    launch = intake.observe(
+        now=now,
+        process_alive=alive if isinstance(alive, bool) else None,
+        exit_code=code if isinstance(code, int) and not isinstance(code, bool) else None,
+        stop_asked=context.get("stop_asked") is True,
+        probe=probe if isinstance(probe, Mapping) else None,
+    )
+    return Diagnosis(launch, intake.lines_seen, newest_first)
+
+
+def _clock(value: object) -> float | None:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    return clock_or_none(value) if isinstance(value, str) else None
+
+
+def _is_newest_first(data: bytes) -> bool:
+    """Most stamps stand before a later one: an export that begins with the newest line."""
+    lines = data[:_ORDER_BYTES].decode("utf-8", "replace").split("\n")[:_ORDER_LINES]
+    clocks = [clock for line in lines if (clock := clock_or_none(stamp_of(line))) is not None]
+    steps = [later - earlier for earlier, later in pairwise(clocks)]
+    down, up = sum(step < 0 for step in steps), sum(step > 0 for step in steps)
+    return down >= 3 and down > 3 * up
+
+
+def _upside_down(data: bytes) -> bytes:
+    lines = data.split(b"\n")
+    if lines and not lines[-1]:
+        lines.pop()
+    return b"".join(line + b"\n" for line in reversed(lines))
+
+
+def _by_number(rank: str) -> tuple[int, str]:
+    digits = "".join(character for character in rank.split()[-1] if character.isdigit()) if rank.split() else ""
+    return int(digits) if digits else 0, rank

@@ -1,0 +1,107 @@
+"""Every reconstructed launch of tests/logs/corpus is read as its JSON says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from k2tui.core.diagnosis import diagnose
+from tests.core.logs import corpus_cases
+
+NOT_REACHED: Mapping[str, str] = {}
+"""Case to the reason why it is not read right yet; such a test must fail (strict)."""
+
+CASES = {name: (data, want) for name, data, want in corpus_cases()}
+
+
+def _cases() -> list[object]:
+    return [
+        pytest.param(
+            name, marks=[pytest.mark.xfail(strict=True, reason=NOT_REACHED[name])] if name in NOT_REACHED else []
+        )
+        for name in CASES
+    ]
+
+
+def read_case(data: bytes, want: Mapping[str, object]) -> Mapping[str, object]:
+    """The document for a case, with the context that its JSON gives."""
+    context = {name: want[name] for name in ("observed_at", "process_alive", "probe") if name in want}
+    return diagnose([data], context).to_json()
+
+
+def words(line: object) -> str | None:
+    """A line without what a comparison ignores: surrounding and repeated blanks."""
+    return None if line is None else " ".join(str(line).split())
+
+
+def accepted(want: Mapping[str, object], name: str, others: str) -> list[object]:
+    """What the case takes as right: its own reading, and others that are right too."""
+    more = want.get(others)
+    return [want[name], *(more if isinstance(more, list) else [])]
+
+
+def is_right(got: Mapping[str, object], want: Mapping[str, object], *, prefixed: bool = False) -> list[str]:
+    """What is wrong with a reading; empty when it is right."""
+    wrong: list[str] = []
+    phase = "weights" if got["phase"] == "postprocess" else got["phase"]
+    if got["kind"] != want["kind"]:
+        wrong.append(f"kind {got['kind']}, not {want['kind']}")
+    if phase not in accepted(want, "phase_reached", "phase_any"):
+        wrong.append(f"phase {phase}, not {want['phase_reached']}")
+    progress, bar = got["progress"], want["progress"]
+    seen = {name: progress[name] for name in ("done", "total", "unit")} if isinstance(progress, Mapping) else None
+    if seen != bar:
+        wrong.append(f"progress {seen}, not {bar}")
+    cause = got["root_cause"]
+    line = words(cause["line"]) if isinstance(cause, Mapping) else None
+    lines = [words(text) for text in accepted(want, "error_line", "error_line_any")]
+    if line not in lines and not (prefixed and line is not None and any(text and text in line for text in lines)):
+        wrong.append(f"line {line!r}, not {lines[0]!r}")
+    return wrong
+
+
+@pytest.mark.parametrize("name", _cases())
+def test_a_case_is_read_right(name: str) -> None:
+    data, want = CASES[name]
+    assert is_right(read_case(data, want), want) == []
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_the_root_cause_stands_on_the_line_that_is_named(name: str) -> None:
+    data, want = CASES[name]
+    cause = read_case(data, want)["root_cause"]
+    if not isinstance(cause, Mapping):
+        return
+    physical = data.decode("utf-8", "replace").split("\n")[int(cause["line_number"]) - 1]
+    kept = "".join(part for part in str(cause["line"]).split(" ") if part.isascii())[-40:]
+    assert kept[-10:] in physical.replace(" ", "")
+
+
+WRAPPERS: Mapping[str, Callable[[bytes], bytes]] = {
+    "compose": lambda line: b"sglang-1  | " + line,
+    "containerd": lambda line: b"2026-07-15T08:31:32.436246479+02:00 stderr F " + line,
+    "journald": lambda line: b"Aug 22 23:28:44 node-c serve[7431]: " + line,
+    "docker": lambda line: b"2026-07-15T08:31:32.436246479Z " + line,
+    "kubectl": lambda line: b"[pod/kimi-0/engine] " + line,
+    "srun": lambda line: b"0: " + line,
+    "colour": lambda line: b"\x1b[32m" + line + b"\x1b[0m",
+    "crlf": lambda line: line + b"\r",
+}
+
+
+@pytest.mark.parametrize("wrapper", list(WRAPPERS))
+def test_what_a_runtime_puts_in_front_changes_nothing(wrapper: str) -> None:
+    wrap = WRAPPERS[wrapper]
+    for name, (data, want) in CASES.items():
+        lines = data.split(b"\n")
+        last = lines.pop()
+        wrapped = b"".join(wrap(line) + b"\n" for line in lines) + (wrap(last) if last else b"")
+        assert is_right(read_case(wrapped, want), want, prefixed=True) == [], name
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_a_log_cut_short_anywhere_can_be_read(name: str) -> None:
+    data, want = CASES[name]
+    for end in range(0, len(data), max(1, len(data) // 50)):
+        read_case(data[:end], want)

@@ -1,0 +1,225 @@
+"""Whole logs to one document: what is wrong, why, and what to do."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from k2tui.core.advice import advice_for
+from k2tui.core.diagnosis import diagnose
+from k2tui.core.launch import Cause, Launch, LaunchKind, LaunchPhase
+from tests.core.logs import real
+
+STOPPED, CRASHED, REFUSED = LaunchKind.STOPPED, LaunchKind.CRASHED, LaunchKind.MISCONFIGURED
+P = LaunchPhase
+
+
+@pytest.mark.parametrize(
+    ("name", "engine", "kind", "phase", "line_number", "failure"),
+    [
+        ("sglang0514-h200-badflag", "sglang", REFUSED, P.ARGS, 376, "bad_argument"),
+        ("sglang0514-h200-oldflag", "sglang", REFUSED, P.ARGS, 376, "bad_argument"),
+        ("sglang0514-h200-dsv3", "sglang", CRASHED, P.WEIGHTS, 80, "exception"),
+        ("sglang0514-h200-llama", "sglang", STOPPED, P.SERVING, None, None),
+        ("sglang0514-h200-hs", "sglang", STOPPED, P.SERVING, None, None),
+        ("sglang0514-h200-cap-dsv3-bf16", "sglang", STOPPED, P.SERVING, None, None),
+        ("sglang059-llama-random-ready-sigterm", "sglang", STOPPED, P.SERVING, None, None),
+        ("sglang0518-llama-random-ready-sigterm", "sglang", STOPPED, P.SERVING, None, None),
+        ("sglang0523-aux-hidden", "sglang", STOPPED, P.SERVING, None, None),
+        ("sglang0523-cpu-try1", "sglang", CRASHED, P.ARGS, 24, "missing_package"),
+        ("sglang0523-cpu-try2", "sglang", CRASHED, P.ARGS, 41, "missing_package"),
+        ("sglang0523-cpu-try3", "sglang", CRASHED, P.ARGS, 27, "exception"),
+        ("sglang0523-cpu-try4", "sglang", CRASHED, P.ARGS, 34, "exception"),
+        ("sglang0523-dsv3-crash-in-model-init", "sglang", CRASHED, P.WEIGHTS, 113, "exception"),
+        ("sglang0523-dsv3-crash-in-model-init-2", "sglang", CRASHED, P.WEIGHTS, 119, "exception"),
+        ("sglang0523-dsv3-ready-phase-then-crash-in-warmup", "sglang", CRASHED, P.WARMUP, 158, "exception"),
+        ("sglang0523-llama-notriton", "sglang", CRASHED, P.SERVING, 72, "child_killed"),
+        ("sglang0523-memfail", "sglang", CRASHED, P.KV_CACHE, 71, "kv_no_room"),
+        ("sglang0523-port-taken", "sglang", CRASHED, P.WARMUP, 61, "port_taken"),
+        ("sglang0523-qwen3-ready-load-sigterm", "sglang", STOPPED, P.SERVING, None, None),
+        ("sglang0523-tp2-capture-ready-sigterm", "sglang", STOPPED, P.SERVING, None, None),
+        ("sglang0523-tp2-kimi-ready-then-scheduler-sigkill", "sglang", CRASHED, P.SERVING, 411, "peer_died"),
+        ("sglang0523-unknown-flag", "sglang", REFUSED, P.ARGS, 478, "bad_argument"),
+        ("sglang0523-wrong-model-path", "sglang", REFUSED, P.ARGS, 60, "model_not_found"),
+        ("vllm032-port-taken", "vllm", CRASHED, P.ARGS, 38, "port_taken"),
+        ("vllm032-qwen3-eager-ready-then-enginecore-sigkill", "vllm", CRASHED, P.READY, 168, "child_died"),
+        ("vllm032-qwen3-ready-then-sigterm", "vllm", STOPPED, P.SERVING, None, None),
+        ("vllm032-unknown-flag", "vllm", REFUSED, P.ARGS, 5, "bad_argument"),
+        ("vllm032-wrong-model-path", "vllm", REFUSED, P.ARGS, 98, "model_not_found"),
+    ],
+)
+def test_a_real_log_tells_its_story(
+    name: str, engine: str, kind: LaunchKind, phase: LaunchPhase, line_number: int | None, failure: str | None
+) -> None:
+    launch = diagnose([real(name)]).launch
+    assert (launch.engine, launch.kind, launch.phase) == (engine, kind, phase)
+    cause = launch.cause
+    assert (cause and cause.line_number, cause and cause.failure) == (line_number, failure)
+
+
+def test_a_real_launch_of_two_ranks_goes_through_every_phase() -> None:
+    launch = diagnose([real("sglang0523-tp2-capture-ready-sigterm")]).launch
+    assert [span.phase for span in launch.spans] == [
+        P.ARGS,
+        P.DISTRIBUTED,
+        P.WEIGHTS,
+        P.POSTPROCESS,
+        P.KV_CACHE,
+        P.WARMUP,
+        P.READY,
+        P.SERVING,
+    ]
+    assert launch.ranks_expected == 2
+    assert launch.ranks_loaded == {"TP0", "TP1"}
+    assert (launch.port, launch.kv_tokens) == (31121, 8192)
+    assert all(span.began is not None for span in launch.spans)
+
+
+def test_a_real_gpu_launch_captures_graphs() -> None:
+    launch = diagnose([real("sglang0514-h200-llama")]).launch
+    seconds = {span.phase: span.elapsed_s for span in launch.spans}
+    assert seconds[P.CUDA_GRAPH] == 42
+    assert [bar.progress.total for bar in launch.bars] == [64, 6, 6]
+
+
+def test_the_document_has_the_contracts_shape() -> None:
+    document = diagnose([real("sglang0523-memfail")], {"observed_at": "2026-11-29 16:38:00"}).to_json()
+    assert list(document) == [
+        "engine",
+        "version",
+        "kind",
+        "phase",
+        "progress",
+        "eta_s",
+        "ranks",
+        "root_cause",
+        "advice",
+        "silence_s",
+        "evidence",
+        "facts",
+    ]
+    assert document["progress"] == {
+        "done": 64,
+        "total": 64,
+        "unit": "shards",
+        "label": "Multi-thread loading shards",
+        "fraction": 1.0,
+        "by": "count",
+    }
+    cause = document["root_cause"]
+    assert isinstance(cause, dict)
+    assert list(cause) == ["line", "line_number", "rank", "class"]
+    assert 71 in document["evidence"]  # type: ignore[operator]
+    assert document["ranks"] == {"expected": 1, "seen": [], "behind": []}
+    assert json.loads(json.dumps(document)) == document
+
+
+def test_an_empty_log_is_a_launch_that_has_just_begun() -> None:
+    document = diagnose([]).to_json()
+    assert (document["kind"], document["phase"], document["engine"]) == ("loading", "args", None)
+    assert document["progress"] is document["root_cause"] is document["silence_s"] is None
+
+
+LOADING = b"""[2026-06-26 18:23:06 TP0] Init torch distributed begin.
+[2026-06-26 18:23:06 TP1] Init torch distributed begin.
+[2026-06-26 18:23:10 TP0] Load weight begin. avail mem=94.51 GB
+\rLoading safetensors checkpoint shards:   0% Completed | 0/71 [00:00<?, ?it/s]\rLoading safetensors checkpoint shards:\
+   1% Completed | 1/71 [00:30<36:10, 31.00s/it]\rLoading safetensors checkpoint shards:   3% Completed | 2/71 [01:00<\
+36:10, 30.00s/it]"""
+
+
+def test_while_it_loads_the_document_says_how_far_how_long_and_who_is_behind() -> None:
+    document = diagnose([LOADING], {"observed_at": "2026-06-26 18:24:20", "process_alive": True}).to_json()
+    assert (document["kind"], document["silence_s"]) == ("loading", 10.0)
+    assert document["eta_s"] == {"low": 2070.0, "high": 2070.0}
+    assert document["ranks"] == {"expected": None, "seen": ["TP0", "TP1"], "behind": ["TP1"]}
+    cause = document["root_cause"]
+    assert isinstance(cause, dict)
+    assert cause["line_number"] == 4
+    assert "2/71" in cause["line"]
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        {"observed_at": "never", "process_alive": "yes", "exit_code": "1", "probe": 3},
+        {"observed_at": None, "probe": {"chat": []}},
+        {"observed_at": 1e9},
+    ],
+)
+def test_a_context_that_makes_no_sense_says_nothing(context: dict[str, object]) -> None:
+    assert diagnose([LOADING], context).launch.kind is LaunchKind.LOADING
+
+
+def test_an_exit_code_makes_a_crash_of_a_silent_log() -> None:
+    diagnosis = diagnose([LOADING], {"exit_code": -9})
+    assert diagnosis.launch.kind is CRASHED
+    assert diagnosis.root_cause is None
+    assert "dmesg" in advice_for(diagnosis.launch)[0].text
+
+
+def test_an_export_that_begins_with_the_newest_line_is_read_from_its_end() -> None:
+    lines = real("sglang0523-memfail").split(b"\n")[:-1]
+    upside_down = b"\n".join(reversed(lines)) + b"\n"
+    document = diagnose([upside_down[:300], upside_down[300:]]).to_json()
+    assert (document["kind"], document["phase"]) == ("crashed", "kv_cache")
+    cause = document["root_cause"]
+    assert isinstance(cause, dict)
+    assert upside_down.decode().split("\n")[cause["line_number"] - 1] == cause["line"]
+
+
+def crashed(failure: str, line: str = "", engine: str = "sglang", names: frozenset[str] = frozenset()) -> Launch:
+    return Launch(kind=CRASHED, cause=Cause(line, 1, None, failure), engine=engine, arg_names=names)
+
+
+def first(launch: Launch) -> str:
+    return advice_for(launch)[0].text
+
+
+def test_memory_advice_points_in_opposite_directions() -> None:
+    assert "Raise --mem-fraction-static" in first(crashed("kv_no_room"))
+    assert "Lower --mem-fraction-static" in first(crashed("oom_graphs"))
+    assert not any("Lower" in advice.text for advice in advice_for(crashed("oom_weights")))
+    assert "--gpu-memory-utilization" in first(crashed("kv_no_room", engine="vllm"))
+
+
+def test_advice_names_flags_that_the_version_has() -> None:
+    old = frozenset({"cuda_graph_max_bs", "disable_cuda_graph"})
+    new = frozenset({"cuda_graph_max_bs_decode", "cuda_graph_backend_decode"})
+    assert "--cuda-graph-max-bs)" in first(crashed("oom_graphs", names=old))
+    assert "--cuda-graph-max-bs-decode)" in first(crashed("oom_graphs", names=new))
+    assert "--cuda-graph-backend-decode=disabled" in first(crashed("graph_capture", names=new))
+    assert "from 0.5.15 on" in first(crashed("oom_graphs"))
+
+
+def test_leftover_processes_in_an_out_of_memory_message_come_first() -> None:
+    line = "CUDA out of memory. Tried to allocate 2 GiB. Process 4711 has 70.1 GiB memory in use."
+    assert "nvidia-smi" in first(crashed("oom_graphs", line))
+
+
+def test_a_flag_with_underscores_is_spelt_out() -> None:
+    line = "launch_server.py: error: unrecognized arguments: --reasoning_parser kimi_k2"
+    assert "--reasoning-parser" in first(crashed("bad_argument", line))
+
+
+def test_the_engines_own_estimate_is_repeated() -> None:
+    line = "ValueError: ... the estimated maximum model length is 34736. Try increasing `gpu_memory_utilization`"
+    assert first(crashed("kv_no_room", line, "vllm")).startswith("--max-model-len 34736 fits")
+
+
+def test_advice_says_where_it_is_known_from() -> None:
+    for failure in ("oom_weights", "nccl", "port_taken", "watchdog", "remote_code"):
+        assert {advice.basis for advice in advice_for(crashed(failure))} <= {"source", "thread", "inferred"}
+
+
+def test_nothing_is_advised_while_nothing_is_wrong() -> None:
+    assert advice_for(Launch()) == ()
+    assert advice_for(Launch(kind=LaunchKind.READY)) == ()
+
+
+def test_a_person_reads_the_line_and_what_to_do() -> None:
+    text = list(diagnose([real("sglang0523-port-taken")]).to_text())
+    assert text[0] == "crashed in warmup, sglang"
+    assert any("line 61" in line and "address already in use" in line for line in text)
+    assert text[-1].strip().startswith("→")

@@ -1,0 +1,55 @@
+"""The word for a server, witness by witness."""
+
+from __future__ import annotations
+
+import pytest
+
+from k2tui.core.launch import Launch, LaunchKind, LaunchPhase
+from k2tui.core.runs import Run
+from k2tui.core.status import STALE_AFTER_S, server_status
+from k2tui.core.views import Proof, ServerStatus
+
+ALIVE = Run("kimi", "20261129T120000Z-0a1b", "/data/k2tui/runs/kimi/x", alive=True)
+GONE = Run("kimi", "20261129T120000Z-0a1b", "/data/k2tui/runs/kimi/x", alive=False, exit_code=137)
+ASKED = Run("kimi", "20261129T120000Z-0a1b", "/data/k2tui/runs/kimi/x", alive=False, exit_code=143, stop_asked=True)
+READY = Launch(phase=LaunchPhase.READY, kind=LaunchKind.READY)
+LOADING = Launch(phase=LaunchPhase.WEIGHTS)
+REFUSED = Launch(kind=LaunchKind.MISCONFIGURED)
+GOOD, BAD = Proof(True, "47 tokens"), Proof(False, "HTTP 503")
+
+
+@pytest.mark.parametrize(
+    ("run", "launch", "proof", "status"),
+    [
+        (None, None, None, ServerStatus.DOWN),
+        (ALIVE, None, None, ServerStatus.LOADING),
+        (ALIVE, LOADING, None, ServerStatus.LOADING),
+        (ALIVE, READY, None, ServerStatus.UNPROVED),
+        (ALIVE, READY, GOOD, ServerStatus.READY),
+        (ALIVE, READY, BAD, ServerStatus.DEGRADED),
+        (ALIVE, Launch(kind=LaunchKind.HUNG), None, ServerStatus.HUNG),
+        (GONE, READY, GOOD, ServerStatus.CRASHED),
+        (GONE, LOADING, None, ServerStatus.CRASHED),
+        (GONE, REFUSED, None, ServerStatus.MISCONFIGURED),
+        (ASKED, READY, GOOD, ServerStatus.DOWN),
+    ],
+)
+def test_a_status_is_what_the_witnesses_say_together(
+    run: Run | None, launch: Launch | None, proof: Proof | None, status: ServerStatus
+) -> None:
+    assert server_status(seen_age_s=0.1, link_up=True, run=run, launch=launch, proof=proof) is status
+
+
+def test_nothing_is_known_before_the_first_look() -> None:
+    assert server_status(seen_age_s=None, link_up=True, run=ALIVE, launch=READY, proof=GOOD) is ServerStatus.UNKNOWN
+
+
+def test_an_old_look_at_a_lost_node_is_stale() -> None:
+    old = STALE_AFTER_S + 1
+    assert server_status(seen_age_s=old, link_up=False, run=ALIVE, launch=READY, proof=GOOD) is ServerStatus.STALE
+    assert server_status(seen_age_s=old, link_up=True, run=ALIVE, launch=READY, proof=GOOD) is ServerStatus.READY
+
+
+def test_a_watched_log_is_judged_by_its_log_alone() -> None:
+    status = server_status(seen_age_s=0.1, link_up=True, run=None, launch=LOADING, proof=None, watched_only=True)
+    assert status is ServerStatus.LOADING
