@@ -1,0 +1,7 @@
+"""`python -m k2tui`."""
+
+import sys
+
+from k2tui.cli import main
+
+sys.exit(main())

@@ -1,0 +1,189 @@
+"""The front door: words in, the right verb with real doors behind it. The only place that knows adapters."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from k2tui import __version__
+from k2tui.commands.arguments import build_parser
+from k2tui.core.errors import ExitCode, K2Error
+
+if TYPE_CHECKING:
+    from k2tui.commands.output import Output
+    from k2tui.commands.wires import Wires
+    from k2tui.core.settings import NodeSettings, Settings
+    from k2tui.demo.fleet import DemoFleet
+    from k2tui.services.doors import NodeLink
+    from k2tui.services.fleet import Fleet, FleetDoors
+    from k2tui.ui.app import K2App
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; the exit code is the answer."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words == ["--version"]:
+        print(f"k2tui {__version__}")
+        return int(ExitCode.DONE)
+    args = build_parser().parse_args(words)
+    try:
+        return _dispatch(args)
+    except K2Error as error:
+        return _output(args).error(error)
+    except KeyboardInterrupt:
+        return _output(args).interrupted()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return int(ExitCode.DONE)
+
+
+def _dispatch(args: argparse.Namespace) -> int:
+    match args.command:
+        case None:
+            return _app(args, wires(args).settings())
+        case "config":
+            from k2tui.adapters.config_file import ConfigFile
+            from k2tui.commands import config
+
+            return config.main(args, ConfigFile(args.config, os.environ))
+        case "diagnose":
+            from k2tui.commands import diagnose
+
+            return diagnose.main(args)
+        case "start" | "restart" | "stop":
+            from k2tui.commands import verbs
+
+            return verbs.main(args, wires(args))
+        case "nodes" | "servers":
+            from k2tui.commands import tables
+
+            return tables.main(args, wires(args))
+        case "logs":
+            from k2tui.commands import logs
+
+            return logs.main(args, wires(args))
+        case "doctor":
+            from k2tui.commands import doctor
+
+            return doctor.main(args, wires(args))
+        case "watch":
+            from k2tui.commands.watch import watch_settings
+
+            return _app(args, watch_settings(args.path, wires(args)), watch=True)
+        case "demo":
+            return _demo(args)
+        case _:
+            raise AssertionError(args.command)
+
+
+def wires(args: argparse.Namespace) -> Wires:
+    """The way to settings, fleets and scripts for a plain command."""
+    from k2tui.adapters.scripts import script
+    from k2tui.commands.wires import Wires
+
+    return Wires(settings=lambda: load(args), fleet=real_fleet, script=script)
+
+
+def load(args: argparse.Namespace) -> Settings:
+    """The settings of this call: flag over environment over file over default."""
+    from dataclasses import replace
+
+    from k2tui.adapters.config_file import load_settings
+
+    settings = load_settings(args.config, os.environ)
+    return replace(settings, read_only=True) if args.read_only else settings
+
+
+def real_fleet(settings: Settings) -> Fleet:
+    """A fleet on the real world."""
+    from k2tui.services.fleet import Fleet
+
+    return Fleet(settings, real_doors())
+
+
+def real_doors(make_link: Callable[[NodeSettings], NodeLink] | None = None) -> FleetDoors:
+    """SSH, files and the clock of this machine; the demo brings links of its own."""
+    from k2tui.adapters.audit_file import AuditFile
+    from k2tui.adapters.config_file import audit_path, trusted_hosts_path
+    from k2tui.adapters.bastions import Bastions
+    from k2tui.adapters.links import make_link as make_real_link
+    from k2tui.adapters.scripts import script
+    from k2tui.services.doors import RealClock
+    from k2tui.services.fleet import FleetDoors
+
+    bastions = Bastions()
+    return FleetDoors(
+        make_link=make_link or partial(make_real_link, trusted_hosts=trusted_hosts_path(), bastions=bastions),
+        close=bastions.close,
+        script=script,
+        audit=AuditFile(audit_path()),
+        clock=RealClock(),
+        operator=_operator(),
+    )
+
+
+def _app(args: argparse.Namespace, settings: Settings, *, watch: bool = False) -> int:
+    _k2app(args, real_fleet(settings), watch=watch).run(mouse=settings.mouse)
+    return int(ExitCode.DONE)
+
+
+def _k2app(args: argparse.Namespace, fleet: Fleet, *, watch: bool = False) -> K2App:
+    from k2tui.adapters.clipboard import Clipboard
+    from k2tui.ui.app import K2App
+
+    return K2App(fleet, copier=Clipboard(), ascii_only=args.ascii, watch=watch)
+
+
+def _demo(args: argparse.Namespace) -> int:
+    import asyncio
+
+    if args.check:
+        from k2tui.commands import demo_check
+        from k2tui.demo.check import check
+
+        return demo_check.main(args, lambda fault, tell: check(demo_fleet, fault=fault, on_step=tell))
+    return asyncio.run(_demo_app(args))
+
+
+async def _demo_app(args: argparse.Namespace) -> int:
+    from k2tui.demo.fleet import DemoFleet
+
+    async with DemoFleet(args.nodes, fault=args.fault) as demo:
+        await _k2app(args, demo_fleet(demo)).run_async(mouse=False)
+    return int(ExitCode.DONE)
+
+
+def demo_fleet(demo: DemoFleet) -> Fleet:
+    """A fleet on an open demo: everything real but the machines, and no trace of it in the operator's files."""
+    from dataclasses import replace
+
+    from k2tui.adapters.audit_file import AuditFile
+    from k2tui.services.fleet import Fleet
+
+    doors = replace(real_doors(demo.make_link), audit=AuditFile(demo.layout.root / "audit.jsonl"))
+    return Fleet(demo.settings, doors, simulated=True)
+
+
+def _operator() -> str:
+    import getpass
+    import socket
+
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = str(os.getuid())
+    return f"{user}@{socket.gethostname()}"
+
+
+def _output(args: argparse.Namespace) -> Output:
+    from k2tui.commands.output import Output
+
+    return Output(as_json=bool(getattr(args, "json", False)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""How plain commands speak: text for people, JSON for programs, errors in the same way everywhere."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import TextIO
+
+from k2tui.core.errors import ConfigErrors, ExitCode, K2Error
+from k2tui.core.lines import plain
+from k2tui.core.secrets import mask
+
+
+class Output:
+    """Where a command's answer goes. What came from a node is made plain and masked before it leaves."""
+
+    def __init__(self, *, as_json: bool, out: TextIO | None = None, err: TextIO | None = None) -> None:
+        self.as_json = as_json
+        self._out = out or sys.stdout
+        self._err = err or sys.stderr
+        self.is_terminal = self._out.isatty()
+        self._live = False
+
+    def json(self, value: object) -> None:
+        """One document, or one event, on a line of its own."""
+        self._out.write(json.dumps(value, ensure_ascii=False) + "\n")
+        self._out.flush()
+
+    def line(self, text: str) -> None:
+        """One line of text; a live line before it is ended first."""
+        self._end_live()
+        self._out.write(safe(text) + "\n")
+        self._out.flush()
+
+    def live(self, text: str) -> None:
+        """A line that the next one overwrites; only on a terminal."""
+        if self.is_terminal:
+            self._out.write(f"\r\x1b[K{safe(text)}")
+            self._out.flush()
+            self._live = True
+
+    def table(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Columns as wide as their widest cell."""
+        cells = [list(head), *([safe(cell) for cell in row] for row in rows)]
+        widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
+        for row in cells:
+            self.line("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+    def error(self, error: K2Error) -> int:
+        """Say what went wrong; the exit code is the answer."""
+        self._end_live()
+        if self.as_json:
+            self.json(error_json(error))
+        elif isinstance(error, ConfigErrors):
+            self._err.write("".join(f"{safe(line)}\n" for line in error.lines))
+        else:
+            self._err.write(f"k2tui: {safe(str(error))}\n")
+        return int(error.exit_code)
+
+    def interrupted(self) -> int:
+        """ctrl+c: what runs on the node runs on."""
+        self._end_live()
+        if self.as_json:
+            self.json({"type": "error", "code": "interrupted", "message": "interrupted", "subject": None, "hint": None})
+        else:
+            self._err.write("k2tui: interrupted; what runs on the node runs on\n")
+        return int(ExitCode.INTERRUPTED)
+
+    def _end_live(self) -> None:
+        if self._live:
+            self._out.write("\n")
+            self._live = False
+
+
+def safe(text: str) -> str:
+    """Text that may reach a terminal: no escapes, no secrets."""
+    return mask(plain(text))
+
+
+def error_json(error: K2Error) -> dict[str, object]:
+    """An error for programs."""
+    return {
+        "type": "error",
+        "code": error.code,
+        "message": mask(error.message),
+        "subject": error.subject,
+        "hint": error.hint,
+    }

@@ -1,0 +1,69 @@
+"""Which changes are worth a line on the events list."""
+
+from __future__ import annotations
+
+from k2tui.core.events import Severity
+from k2tui.core.verbs import VerbEvent
+from k2tui.core.views import ServerStatus, ServerView
+from k2tui.services.doors import LinkPhase, LinkState
+
+Told = tuple[str, str, Severity]
+"""(subject, sentence, severity)."""
+
+_VERB_SEVERITY = {"proved": Severity.GOOD, "failed": Severity.BAD, "stopped": Severity.INFO, "started": Severity.INFO}
+_STATUS_SEVERITY = {
+    ServerStatus.CRASHED: Severity.BAD,
+    ServerStatus.HUNG: Severity.BAD,
+    ServerStatus.DEGRADED: Severity.BAD,
+    ServerStatus.MISCONFIGURED: Severity.BAD,
+    ServerStatus.STALE: Severity.WARNING,
+    ServerStatus.READY: Severity.GOOD,
+}
+
+
+class NodeTeller:
+    """Tells when a node's connection came or went; repeated tries are one event."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._last: tuple[LinkPhase, str | None] | None = None
+
+    def of_link(self, state: LinkState) -> Told | None:
+        """The event of this state, None when it is no news."""
+        if state.phase not in (LinkPhase.UP, LinkPhase.DOWN, LinkPhase.BLOCKED):
+            return None
+        news = (state.phase, state.code)
+        if news == self._last:
+            return None
+        self._last = news
+        if state.phase is LinkPhase.UP:
+            return self._name, "connected", Severity.GOOD
+        words = state.reason or "out of reach"
+        return self._name, words if state.hint is None else f"{words}; {state.hint}", Severity.BAD
+
+
+class ServerTeller:
+    """Tells a server's changes of status, and the steps of verbs."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._last: ServerStatus | None = None
+
+    def of_view(self, view: ServerView) -> Told | None:
+        """The event of a changed status; a step of a verb of ours tells its own."""
+        if view.status is self._last or view.doing is not None:
+            return None
+        first, self._last = self._last is None, view.status
+        if first and view.status in (ServerStatus.UNKNOWN, ServerStatus.DOWN):
+            return None
+        words = view.status.value
+        launch = view.launch
+        if launch is not None and launch.cause is not None and view.status in _STATUS_SEVERITY:
+            words = f"{words} in {launch.phase.value}: {launch.cause.line.strip()}"
+        return self._name, words, _STATUS_SEVERITY.get(view.status, Severity.INFO)
+
+    def of_verb(self, step: VerbEvent) -> Told | None:
+        """The event of a verb's step; progress and the closing `done` are not kept."""
+        if step.type not in _VERB_SEVERITY:
+            return None
+        return self._name, step.text, _VERB_SEVERITY[step.type]

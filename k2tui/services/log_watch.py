@@ -1,0 +1,157 @@
+"""One log of a node, from its bytes to lines and facts, for as long as somebody watches."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from k2tui.core.errors import K2Error
+from k2tui.core.intake import LogIntake
+from k2tui.core.ring import LineRing
+from k2tui.services.doors import Clock, NodeLink, Script
+from k2tui.services.follow import LogFollower, log_size, read_range
+
+WHOLE_BYTES = 8 << 20
+"""A log up to this size is read from its first byte."""
+HEAD_BYTES = 1 << 20
+"""Of a larger one, this much of the head is read for the launch's facts ..."""
+TAIL_BYTES = 2 << 20
+"""... and this much of the tail for the screen."""
+SLICE_BYTES = 64 << 10
+"""What is parsed in one turn of the event loop: a few milliseconds, so that a key is never kept waiting."""
+IDLE_FLUSH_S = 0.2
+"""A line without its newline is looked at after this much silence (progress bars)."""
+
+
+class LogScripts:
+    """The scripts that reading a log needs."""
+
+    def __init__(self, script: Callable[[str], Script]) -> None:
+        self.follow = script("follow")
+        self.size = script("log_size")
+        self.read = script("read")
+
+
+class LogWatch:
+    """Follows one log; the ring and the launch are always as new as the bytes that came."""
+
+    def __init__(
+        self,
+        link: NodeLink,
+        scripts: LogScripts,
+        path: str,
+        *,
+        clock: Clock,
+        log_now: Callable[[], float | None],
+        on_change: Callable[[], None],
+        engine: str | None = None,
+    ) -> None:
+        self.path = path
+        self.ring = LineRing()
+        self.intake = LogIntake(ring=self.ring, engine=engine)
+        self.seen_at: float | None = None
+        """time.monotonic of the last byte or heartbeat."""
+        self.behind_bytes: int | None = None
+        self.caught_up = False
+        """True once everything that was there at the start has been read."""
+        self.missing = False
+        """True while the node says that there is no such file."""
+        self._link, self._scripts, self._clock = link, scripts, clock
+        self._log_now, self._on_change, self._engine = log_now, on_change, engine
+        self._follower: LogFollower | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._flush: asyncio.TimerHandle | None = None
+        self._backfill_end = 0
+        self._feeding = False
+
+    def start(self) -> None:
+        """Begin to follow, in the background."""
+        self._task = asyncio.ensure_future(self._run())
+
+    async def close(self) -> None:
+        """Stop following; the file is left as it is."""
+        if self._flush is not None:
+            self._flush.cancel()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        if self._follower is not None:
+            await self._follower.close()
+
+    async def read_to_end(self, *, limit_s: float = 10.0) -> None:
+        """Wait until everything that stands in the file now has been read, or the node can't be asked."""
+        try:
+            inode, size = await log_size(self._link, self._scripts.size, self.path)
+        except K2Error:
+            return
+        end = self._clock.monotonic() + limit_s
+        while self._clock.monotonic() < end:
+            follower = self._follower
+            if follower is not None and (follower.inode != inode or follower.offset >= size) and not self._feeding:
+                self.intake.flush()
+                return
+            await self._clock.sleep(0.05)
+
+    async def _run(self) -> None:
+        inode, size = await self._first_look()
+        self._backfill_end = size
+        offset = 0
+        if size > WHOLE_BYTES:
+            await self._feed(await self._read(0, HEAD_BYTES), live=False)
+            self.intake.flush()
+            offset = size - TAIL_BYTES
+            self.ring.clear()
+            self.ring.extend([f"··· {(offset - HEAD_BYTES) >> 20} MB between the head and here were not read ···"])
+        self.caught_up = size == 0
+        self._follower = LogFollower(
+            self._link, self._scripts.follow, self.path, clock=self._clock, inode=inode, offset=offset
+        )
+        async for chunk in self._follower.chunks():
+            self.seen_at = self._clock.monotonic()
+            self.missing = chunk.event == "missing"
+            if chunk.event in ("rotated", "truncated"):
+                self._begin_again(chunk.event)
+            end = chunk.offset + len(chunk.data)
+            self.behind_bytes = None if chunk.size is None else max(0, chunk.size - end)
+            if chunk.data:
+                await self._feed(chunk.data, live=end > self._backfill_end)
+            if end >= self._backfill_end and not self.caught_up:
+                self.caught_up = True
+                self.intake.flush()
+            self._on_change()
+
+    async def _first_look(self) -> tuple[int, int]:
+        """(inode, size) of the log, as soon as the node can be asked."""
+        while True:
+            try:
+                return await log_size(self._link, self._scripts.size, self.path)
+            except K2Error:
+                await self._clock.sleep(1.0)
+
+    async def _read(self, offset: int, size: int) -> bytes:
+        while True:
+            try:
+                return await read_range(self._link, self._scripts.read, self.path, offset, size)
+            except K2Error:
+                await self._clock.sleep(1.0)
+
+    async def _feed(self, data: bytes, *, live: bool) -> None:
+        """Parse in slices, letting keys and paints through between them."""
+        self._feeding = True
+        for start in range(0, len(data), SLICE_BYTES):
+            self.intake.feed(data[start : start + SLICE_BYTES], self._log_now() if live else None)
+            await asyncio.sleep(0)
+        self._feeding = False
+        if self._flush is not None:
+            self._flush.cancel()
+        self._flush = asyncio.get_running_loop().call_later(IDLE_FLUSH_S, self._flush_now)
+
+    def _flush_now(self) -> None:
+        self.intake.flush()
+        self._on_change()
+
+    def _begin_again(self, event: str) -> None:
+        """The file was replaced or cut: what comes now is another log."""
+        self.intake = LogIntake(ring=self.ring, engine=self._engine)
+        self.ring.extend([f"··· the log was {event} here ···"])
+        self._backfill_end = 0
