@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from k2tui.commands.output import Output
-from k2tui.core.diagnosis import Diagnosis, diagnose
+from k2tui.core.diagnosis import Diagnosis, diagnose, judge
 from k2tui.core.errors import ExitCode, K2Error
+from k2tui.core.intake import LogIntake
 from k2tui.core.launch import LaunchKind
 
 READ_BYTES = 1 << 20
+POLL_S = 0.5
+"""Between two looks at a file that grows: a plain file can't be waited for."""
 GOOD = (LaunchKind.LOADING, LaunchKind.READY, LaunchKind.STOPPED)
 
 
@@ -33,20 +36,21 @@ def main(args: argparse.Namespace) -> int:
 
 def _follow(path: str, context: dict[str, object] | None, output: Output) -> int:
     """Say it again whenever it changed; ends when the launch is no longer loading."""
-    seen: list[bytes] = []
+    intake = LogIntake()
     told: object = None
     with _open(path) as stream:
         while True:
             if data := stream.read(READ_BYTES):
-                seen.append(data)
+                intake.feed(data)
                 continue
-            diagnosis = diagnose(iter(seen), context)
+            intake.flush()
+            diagnosis = judge(intake, context)
             if diagnosis.to_json() != told:
                 told = diagnosis.to_json()
                 _say(diagnosis, output)
             if diagnosis.launch.kind is not LaunchKind.LOADING or path == "-":
                 return _code(diagnosis)
-            time.sleep(0.5)  # a plain file can't be waited for
+            time.sleep(POLL_S)
 
 
 def _say(diagnosis: Diagnosis, output: Output) -> None:

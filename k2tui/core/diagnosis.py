@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 
 from k2tui.core.advance import ONLY_RANK
@@ -15,7 +15,7 @@ from k2tui.core.intake import LogIntake
 from k2tui.core.launch import Bar, Cause, Launch, LaunchKind, LaunchPhase
 from k2tui.core.verdict import progress_line
 
-__all__ = ["Diagnosis", "advice_for", "diagnose"]
+__all__ = ["Diagnosis", "advice_for", "diagnose", "judge"]
 
 _BAR_IS_EVIDENCE = frozenset(("disk_will_fill",))
 _ORDER_BYTES = 200_000
@@ -170,15 +170,21 @@ def diagnose(chunks: Iterable[bytes], context: Mapping[str, object] | None = Non
     for data in (_upside_down(b"".join(whole)),) if newest_first else whole:
         intake.feed(data)
     intake.flush()
+    return replace(judge(intake, context), newest_first=newest_first)
+
+
+def judge(intake: LogIntake, context: Mapping[str, object] | None = None) -> Diagnosis:
+    """What the log says as far as it was read."""
+    context = context or {}
     alive, code, probe = context.get("process_alive"), context.get("exit_code"), context.get("probe")
     launch = intake.observe(
-        now=now,
+        now=_clock(context.get("observed_at")),
         process_alive=alive if isinstance(alive, bool) else None,
         exit_code=code if isinstance(code, int) and not isinstance(code, bool) else None,
         stop_asked=context.get("stop_asked") is True,
         probe=probe if isinstance(probe, Mapping) else None,
     )
-    return Diagnosis(launch, intake.lines_seen, newest_first)
+    return Diagnosis(launch, intake.lines_seen)
 
 
 def _clock(value: object) -> float | None:
