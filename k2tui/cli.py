@@ -153,6 +153,7 @@ async def _demo_app(args: argparse.Namespace) -> int:
     from k2tui.demo.fleet import DemoFleet
 
     async with DemoFleet(args.nodes, fault=args.fault) as demo:
+        await demo.opened()
         await _k2app(args, demo_fleet(demo)).run_async(mouse=False)
     return int(ExitCode.DONE)
 

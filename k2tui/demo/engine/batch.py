@@ -1,0 +1,208 @@
+"""The scheduler: running requests get a token each step, and the log gets its Prefill and Decode lines."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+
+from k2tui.demo.engine.console import Console
+from k2tui.demo.engine.gpus import Gpus
+from k2tui.demo.engine.words import Words
+
+TOKENS_PER_S = 60.0
+"""Of one stream, at pace 1."""
+MOST_RUNNING = 64
+PREFILL_TOKENS_PER_S = 9000.0
+
+
+class Aborted(Exception):
+    """The request was taken off the batch."""
+
+
+@dataclass(eq=False)
+class Job:
+    """One request in the batch."""
+
+    prompt_tokens: int
+    tokens: Iterator[str]
+    most: int
+    """Tokens at which it is cut off."""
+    unseen: bool = False
+    """Of the invisible crowd: nobody reads its tokens."""
+    rid: str = field(default_factory=lambda: secrets.token_hex(16))
+    arrived: float = field(default_factory=time.monotonic)
+    first_token_at: float | None = None
+    produced: int = 0
+    finish: str | None = None
+    """stop | length | abort, once it ended."""
+    queue: asyncio.Queue[str | None] = field(default_factory=asyncio.Queue)
+
+    def advance(self, steps: int) -> int:
+        """Make so many tokens, or fewer when it ends; how many."""
+        before = self.produced
+        while steps > 0 and self.finish is None:
+            steps -= 1
+            token = next(self.tokens, None)
+            if token is None:
+                self.finish = "stop"
+                break
+            self.first_token_at = self.first_token_at or time.monotonic()
+            self.produced += 1
+            if not self.unseen:
+                self.queue.put_nowait(token)
+            if self.produced >= self.most:
+                self.finish = "length"
+        return self.produced - before
+
+    def close(self) -> None:
+        """Nothing more will come."""
+        self.queue.put_nowait(None)
+
+    async def stream(self) -> AsyncIterator[str]:
+        """Its tokens as they are made."""
+        while (token := await self.queue.get()) is not None:
+            yield token
+        if self.finish == "abort":
+            raise Aborted
+
+
+@dataclass
+class Totals:
+    """Counters since the start, for /metrics and /v1/loads."""
+
+    requests: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    generated_tokens: int = 0
+    prefill_passes: int = 0
+    decode_passes: int = 0
+    first_token_s: float = 0.0
+    """Sum over requests."""
+    request_s: float = 0.0
+
+
+@dataclass
+class Batch:
+    """What runs and what waits."""
+
+    console: Console
+    words: Words
+    gpus: Gpus
+    capacity: int
+    """Tokens of the KV cache."""
+    graph: bool
+    log_interval: int = 40
+    pace: float = 1.0
+    hung: bool = False
+    """Takes requests and never gives a token."""
+    running: list[Job] = field(default_factory=list)
+    waiting: list[Job] = field(default_factory=list)
+    totals: Totals = field(default_factory=Totals)
+    tokens_per_s: float = 0.0
+    """Of the last interval, all streams together."""
+    _seen_prompts: set[int] = field(default_factory=set)
+    _wake: asyncio.Event = field(default_factory=asyncio.Event)
+    _steps: int = 0
+    _since_line: int = 0
+    _line_at: float = field(default_factory=time.monotonic)
+    _prefill_at: float = field(default_factory=time.monotonic)
+
+    @property
+    def used_tokens(self) -> int:
+        return sum(job.prompt_tokens + job.produced for job in self.running)
+
+    @property
+    def usage(self) -> float:
+        return self.used_tokens / self.capacity
+
+    def submit(self, job: Job) -> Job:
+        """Put it in the queue."""
+        self.waiting.append(job)
+        self.totals.requests += not job.unseen
+        self._wake.set()
+        return job
+
+    def abort(self, job: Job) -> None:
+        """Its client went away."""
+        if job.finish is None:
+            job.finish = "abort"
+            job.close()
+        for jobs in (self.running, self.waiting):
+            if job in jobs:
+                jobs.remove(job)
+
+    def abort_all(self) -> None:
+        for job in (*self.running, *self.waiting):
+            self.abort(job)
+
+    def forget_prompts(self) -> None:
+        """The cache is empty again."""
+        self._seen_prompts.clear()
+
+    async def run(self) -> None:
+        """For ever: admit, step, tell."""
+        while True:
+            if self.hung or not (self.running or self.waiting):
+                self.tokens_per_s = 0.0
+                self._wake.clear()
+                if not self.hung:
+                    self.gpus.show(busy=0)
+                await self._wake.wait()
+                continue
+            self._admit()
+            # Where nobody reads along, one wake-up for a whole interval is enough.
+            steps = self.log_interval if all(job.unseen for job in self.running) else 1
+            await asyncio.sleep(steps * self.pace / TOKENS_PER_S)
+            self._step(steps)
+
+    def _admit(self) -> None:
+        new = self.waiting[: max(0, MOST_RUNNING - len(self.running))]
+        if not new:
+            return
+        del self.waiting[: len(new)]
+        cached = sum(self._cached(job) for job in new)
+        tokens = sum(job.prompt_tokens for job in new) - cached
+        now = time.monotonic()
+        rate = tokens / max(now - self._prefill_at, 1 / PREFILL_TOKENS_PER_S)
+        self._prefill_at = now
+        line = self.words.prefill(len(new), tokens, cached, self.usage, len(self.running), len(self.waiting), rate)
+        self.console.log(line, 0)
+        self.totals.prompt_tokens += tokens + cached
+        self.totals.cached_tokens += cached
+        self.totals.prefill_passes += 1
+        self.running += new
+        self.gpus.show(busy=min(98, 60 + 4 * len(self.running)))
+
+    def _cached(self, job: Job) -> int:
+        """A prompt that was seen before costs one token, as the radix cache has it."""
+        if job.unseen or job.prompt_tokens < 2 or job.prompt_tokens in self._seen_prompts:
+            return max(0, job.prompt_tokens - 1)
+        self._seen_prompts.add(job.prompt_tokens)
+        return 0
+
+    def _step(self, steps: int) -> None:
+        made = sum(job.advance(steps) for job in self.running)
+        self.totals.generated_tokens += made
+        self.totals.decode_passes += steps
+        self._since_line += made
+        self._steps += steps
+        if self._steps >= self.log_interval:
+            self._tell()
+        for job in [job for job in self.running if job.finish is not None]:
+            self.running.remove(job)
+            job.close()
+            now = time.monotonic()
+            self.totals.request_s += now - job.arrived
+            self.totals.first_token_s += (job.first_token_at or now) - job.arrived
+
+    def _tell(self) -> None:
+        now = time.monotonic()
+        self.tokens_per_s = self._since_line / max(now - self._line_at, 1e-3)
+        self._line_at, self._since_line, self._steps = now, 0, 0
+        line = self.words.decode(
+            len(self.running), self.used_tokens, self.usage, self.graph, self.tokens_per_s, len(self.waiting)
+        )
+        self.console.log(line, 0)

@@ -1,0 +1,87 @@
+"""/metrics as Prometheus text: the counters and gauges that k2tui reads, under SGLang's names and labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from k2tui.demo.engine.replies import Facts
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+Sample = tuple[str, Mapping[str, str], float]
+
+
+def metrics_text(facts: Facts) -> str:
+    """All samples, a HELP and TYPE line before each family."""
+    lines = []
+    seen: set[str] = set()
+    for family, kind, help_text, samples in _families(facts):
+        if family not in seen:
+            lines += [f"# HELP sglang:{family} {help_text}", f"# TYPE sglang:{family} {kind}"]
+            seen.add(family)
+        lines += [_line(*sample) for sample in samples]
+    return "\n".join(lines) + "\n"
+
+
+def _line(name: str, labels: Mapping[str, str], value: float) -> str:
+    written = ",".join(f'{key}="{labels[key]}"' for key in sorted(labels))
+    return f"sglang:{name}{{{written}}} {float(value)}"
+
+
+def _families(facts: Facts) -> Iterator[tuple[str, str, str, list[Sample]]]:
+    scheduler = {
+        "model_name": facts.options.served_name,
+        "engine_type": "unified",
+        "tp_rank": "0",
+        "pp_rank": "0",
+        "moe_ep_rank": "0",
+    }
+    for name, value, help_text in _gauges(facts):
+        yield name, "gauge", help_text, [(name, scheduler, value)]
+    for phase, seconds in facts.startup_time.items():
+        if not isinstance(seconds, Mapping):
+            labels = {"engine_type": "unified", "model_name": facts.options.served_name, "phase": phase}
+            sample: Sample = ("startup_time_seconds", labels, seconds)
+            yield "startup_time_seconds", "gauge", "Engine startup duration by phase in seconds.", [sample]
+    totals = facts.batch.totals
+    for name, mode, value in (
+        ("realtime_tokens_total", "decode", totals.generated_tokens),
+        ("realtime_tokens_total", "prefill_compute", totals.prompt_tokens - totals.cached_tokens),
+        ("realtime_tokens_total", "prefill_cache", totals.cached_tokens),
+        ("cuda_graph_passes_total", "decode_cuda_graph" if facts.batch.graph else "decode_none", totals.decode_passes),
+        ("cuda_graph_passes_total", "prefill_none", totals.prefill_passes),
+    ):
+        yield name, "counter", "Total by mode.", [(name, {**scheduler, "mode": mode}, value)]
+    tokenizer = {"model_name": facts.options.served_name, "engine_type": "unified", "is_streaming": "false"}
+    for name, value, help_text in (
+        ("prompt_tokens_total", totals.prompt_tokens, "Number of prefill tokens processed."),
+        ("generation_tokens_total", totals.generated_tokens, "Number of generation tokens processed."),
+        ("num_requests_total", totals.requests, "Number of requests processed."),
+    ):
+        yield name, "counter", help_text, [(name, tokenizer, value)]
+    for name, total, help_text in (
+        ("time_to_first_token_seconds", totals.first_token_s, "Histogram of time to first token in seconds."),
+        ("e2e_request_latency_seconds", totals.request_s, "Histogram of End-to-end request latency in seconds"),
+    ):
+        samples: list[Sample] = [
+            (f"{name}_sum", tokenizer, total),
+            (f"{name}_bucket", {**tokenizer, "le": "+Inf"}, totals.requests),
+            (f"{name}_count", tokenizer, totals.requests),
+        ]
+        yield name, "histogram", help_text, samples
+
+
+def _gauges(facts: Facts) -> Iterator[tuple[str, float, str]]:
+    batch, loaded = facts.batch, facts.loaded
+    totals = batch.totals
+    yield "num_running_reqs", len(batch.running), "The number of running requests."
+    yield "num_queue_reqs", len(batch.waiting), "The number of requests in the waiting queue."
+    yield "num_used_tokens", batch.used_tokens, "The number of used tokens."
+    yield "token_usage", batch.usage, "The token usage."
+    yield "gen_throughput", batch.tokens_per_s, "The generation throughput (token/s)."
+    yield "cache_hit_rate", totals.cached_tokens / max(1, totals.prompt_tokens), "The prefix cache hit rate."
+    yield "max_total_num_tokens", loaded.tokens, "Maximum total number of tokens in the KV cache pool."
+    yield "context_len", facts.context_length, "Context length."
+    yield "is_cuda_graph", bool(batch.graph and batch.running), "Whether the batch is using CUDA graph."
+    yield "weight_memory_usage_gb", loaded.weights_gb, "Memory of the weights in GB."
+    yield "kv_cache_memory_usage_gb", loaded.kv_gb, "Memory of the KV cache in GB."

@@ -1,0 +1,155 @@
+"""The demo's directories: a node is a HOME with stand-ins in front of its PATH; models and stand-ins are shared."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+import k2tui
+from k2tui.demo.engine import knobs
+from k2tui.demo.engine.processes import process_start
+from k2tui.demo.models import MODELS, write_model
+
+GPU_LINE = "NVIDIA H200|143771|700.00|580.159.04"
+_SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_PASSED_ON = ("TZ", "LD_LIBRARY_PATH")
+"""Variables of the operator's own environment that a node keeps: the interpreter may need them."""
+
+_PYTHON = """#!/bin/sh
+# python3 of a demo node: the interpreter that runs the demo, with the simulated sglang in front.
+node=${{0%/bin/*}}
+. "$node/demo.env"
+PYTHONPATH='{site}:{package}'${{PYTHONPATH:+:$PYTHONPATH}}
+export PYTHONPATH
+exec '{python}' "$@"
+"""
+_SGLANG = """#!/usr/bin/env python3
+import sys
+
+from k2tui.demo.engine.server import main
+
+if sys.argv[1:2] != ["serve"]:
+    sys.exit("usage: sglang serve --model-path MODEL_PATH [options]")
+sys.exit(main(sys.argv[2:], as_module=False))
+"""
+_LAUNCH_SERVER = """import sys
+
+from k2tui.demo.engine.server import main
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
+"""
+
+
+@dataclass(frozen=True)
+class NodeKnobs:
+    """What the engines of a node are told."""
+
+    pace: float = 1.0
+    fault: str | None = None
+    traffic: int = 0
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Everything under one root."""
+
+    root: Path
+    version: str
+    """The SGLang release that the nodes play."""
+
+    @property
+    def identity(self) -> Path:
+        return self.root / "id_ed25519"
+
+    @property
+    def known_hosts(self) -> Path:
+        return self.root / "known_hosts"
+
+    @property
+    def owner_file(self) -> Path:
+        return self.root / "owner"
+
+    def node(self, name: str) -> Path:
+        """The node's home directory."""
+        return self.root / "nodes" / name
+
+    def make(self) -> None:
+        """Shared parts: models, stand-ins, the owner's identity."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        self.owner_file.write_text(owner(), encoding="ascii")
+        for model in MODELS:
+            write_model(model, self.root / "shared")
+        site, programs = self.root / "opt" / "site", self.root / "opt" / "bin"
+        package = site / "sglang"
+        for directory in (package, programs, site / f"sglang-{self.version}.dist-info"):
+            directory.mkdir(parents=True, exist_ok=True)
+        (package / "__init__.py").write_text(f'__version__ = "{self.version}"\n', encoding="ascii")
+        (package / "launch_server.py").write_text(_LAUNCH_SERVER, encoding="ascii")
+        metadata = f"Metadata-Version: 2.1\nName: sglang\nVersion: {self.version}\n"
+        (site / f"sglang-{self.version}.dist-info" / "METADATA").write_text(metadata, encoding="ascii")
+        python = _PYTHON.format(site=site, package=Path(k2tui.__file__).parent.parent, python=sys.executable)
+        smi = resources.files("k2tui.demo").joinpath("smi.sh").read_text(encoding="ascii")
+        for name, text in (("python3", python), ("python", python), ("sglang", _SGLANG), ("nvidia-smi", smi)):
+            (programs / name).write_text(text, encoding="utf-8")
+            (programs / name).chmod(0o755)
+
+    def make_node(self, name: str, *, gpus: int, told: NodeKnobs) -> None:
+        """One node's home."""
+        home = self.node(name)
+        shutil.rmtree(home, ignore_errors=True)
+        (home / "gpus").mkdir(parents=True)
+        (home / "tmp").mkdir()
+        (home / "bin").symlink_to(Path("..", "..", "opt", "bin"))
+        (home / "shared").symlink_to(Path("..", "..", "shared"))
+        uuids = "".join(f"{gpu_uuid(name, index)}\n" for index in range(gpus))
+        (home / "gpus.conf").write_text(f"{GPU_LINE}\n{uuids}", encoding="ascii")
+        self.tell(name, told)
+
+    def tell(self, name: str, told: NodeKnobs) -> None:
+        """What engines that start from now on are told; a variable of a profile goes first."""
+        values = {
+            knobs.NODE: str(self.node(name)),
+            knobs.OWNER: owner(),
+            knobs.SGLANG: self.version,
+            knobs.PACE: str(told.pace),
+            knobs.FAULT: told.fault or "",
+            knobs.TRAFFIC: str(told.traffic),
+        }
+        lines = "".join(f': "${{{name}={value}}}"\nexport {name}\n' for name, value in values.items())
+        path = self.node(name) / "demo.env"
+        temporary = path.with_suffix(".new")
+        temporary.write_text(lines, encoding="utf-8")
+        temporary.replace(path)
+
+    def environment(self, name: str) -> Mapping[str, str]:
+        """What a command on the node sees."""
+        home = self.node(name)
+        kept = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+        return {
+            **kept,
+            "HOME": str(home),
+            "PATH": f"{home}/bin:{_SYSTEM_PATH}",
+            "TMPDIR": str(home / "tmp"),
+            "USER": name,
+            "LOGNAME": name,
+            "SHELL": "/bin/sh",
+            "LANG": "C.UTF-8",
+        }
+
+
+def gpu_uuid(node: str, index: int) -> str:
+    """A GPU's identity, another one on each node."""
+    number = int.from_bytes(node.encode(), "big") % 16**8
+    return f"GPU-{number:08x}-1111-2222-3333-{index:012d}"
+
+
+def owner() -> str:
+    """This process, so that it can't be mistaken for a later one: `pid:start_ticks`."""
+    pid = os.getpid()
+    return f"{pid}:{process_start(pid)}"
