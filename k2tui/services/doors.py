@@ -31,7 +31,8 @@ class LinkState:
 
     phase: LinkPhase = LinkPhase.IDLE
     code: str | None = None
-    """host_key_unknown | host_key_changed | login_refused | refused | no_such_host | timeout | lost | config."""
+    """host_key_unknown | host_key_changed | login_refused | refused | unreachable | no_such_host | timeout | lost |
+    no_shell | config."""
     reason: str | None = None
     hint: str | None = None
     fingerprint: str | None = None
@@ -92,11 +93,14 @@ class NodeLink(Protocol):
     async def run(
         self, script: Script, args: Sequence[str] = (), *, stdin: bytes = b"", timeout_s: float = 20.0
     ) -> Completed:
-        """Run a short script to its end. Noise that rc files print before it is dropped."""
+        """Run a short script to its end. Noise that rc files print before it is dropped.
+
+        Connects if nobody has tried yet; on a link that is down it raises at once why, without a new try.
+        """
         ...
 
     async def open(self, script: Script, args: Sequence[str] = ()) -> RemoteStream:
-        """Start a script that runs until its stdin closes."""
+        """Start a script that runs until its stdin closes; connects as `run` does."""
         ...
 
     def http(self, port: int, *, timeout_s: float = 10.0) -> httpx.AsyncClient:
