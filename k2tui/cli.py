@@ -108,8 +108,8 @@ def real_fleet(settings: Settings) -> Fleet:
 def real_doors(make_link: Callable[[NodeSettings], NodeLink] | None = None) -> FleetDoors:
     """SSH, files and the clock of this machine; the demo brings links of its own."""
     from k2tui.adapters.audit_file import AuditFile
-    from k2tui.adapters.config_file import audit_path, trusted_hosts_path
     from k2tui.adapters.bastions import Bastions
+    from k2tui.adapters.config_file import audit_path, trusted_hosts_path
     from k2tui.adapters.links import make_link as make_real_link
     from k2tui.adapters.scripts import script
     from k2tui.services.doors import RealClock
@@ -133,8 +133,10 @@ def _app(args: argparse.Namespace, settings: Settings, *, watch: bool = False) -
 
 def _k2app(args: argparse.Namespace, fleet: Fleet, *, watch: bool = False) -> K2App:
     from k2tui.adapters.clipboard import Clipboard
+    from k2tui.adapters.terminal import end_with_terminal
     from k2tui.ui.app import K2App
 
+    end_with_terminal()
     return K2App(fleet, copier=Clipboard(), ascii_only=args.ascii, watch=watch)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import httpcore
 import httpx
 
+from k2tui.adapters.http_client import HttpClient
 from k2tui.adapters.pipes import ByteChannel, OpenChannel
 from k2tui.adapters.trouble import PortClosed
 from k2tui.core.errors import K2Error
@@ -26,9 +27,9 @@ IDLE_S = 30.0
 
 def http_client(
     open_channel: OpenChannel, port: int, *, timeout_s: float, connections: int = CONNECTIONS
-) -> httpx.AsyncClient:
+) -> HttpClient:
     """A client whose base is http://127.0.0.1:PORT on the node."""
-    return httpx.AsyncClient(
+    return HttpClient(
         base_url=f"http://127.0.0.1:{port}",
         transport=ChannelTransport(open_channel, connections=connections),
         timeout=timeout_s,

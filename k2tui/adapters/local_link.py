@@ -13,7 +13,7 @@ from k2tui.adapters.trouble import link_error, took_too_long
 from k2tui.services.doors import Completed, LinkPhase, LinkState, Script
 
 if TYPE_CHECKING:
-    import httpx
+    from k2tui.adapters.http_client import HttpClient
 
 
 class LocalLink:
@@ -54,7 +54,7 @@ class LocalLink:
         await held.start()
         return held
 
-    def http(self, port: int, *, timeout_s: float = 10.0) -> httpx.AsyncClient:
+    def http(self, port: int, *, timeout_s: float = 10.0) -> HttpClient:
         from k2tui.adapters.http_channel import http_client, open_local  # noqa: PLC0415  # httpx: after the first frame
 
         return http_client(open_local(self.name), port, timeout_s=timeout_s)

@@ -23,7 +23,7 @@ from k2tui.core.settings import NodeSettings
 from k2tui.services.doors import Completed, LinkPhase, LinkState, Script
 
 if TYPE_CHECKING:
-    import httpx
+    from k2tui.adapters.http_client import HttpClient
 
 CONNECT_S = 20.0
 HTTP_CONNECTIONS = 16
@@ -190,7 +190,7 @@ class OpensshLink:
         await held.start()
         return held
 
-    def http(self, port: int, *, timeout_s: float = 10.0) -> httpx.AsyncClient:
+    def http(self, port: int, *, timeout_s: float = 10.0) -> HttpClient:
         from k2tui.adapters.http_channel import http_client  # noqa: PLC0415  # httpx: after the first frame
 
         async def channel(host: str, to_port: int) -> ByteChannel:

@@ -187,8 +187,9 @@ class _Journey:
         client = self._fleet.link(NODE).http(port)
         try:
             body = {"messages": [{"role": "user", "content": "How many shards are left?"}]}
-            reply = await client.post("/v1/chat/completions", json=body)
-            message: dict[str, Any] = reply.json()["choices"][0]["message"]
+            reply = await client.ask("POST", "/v1/chat/completions", body=body)
+            document: Any = reply.json()
+            message: dict[str, Any] = document["choices"][0]["message"]
             return message["reasoning_content"], message["content"]
         finally:
             await client.aclose()

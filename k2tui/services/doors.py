@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    import httpx
+from typing import Protocol
 
 
 class LinkPhase(Enum):
@@ -78,6 +76,35 @@ class RemoteStream(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class HttpReply:
+    """What an HTTP server answered."""
+
+    status: int
+    body: bytes
+
+    def json(self) -> object:
+        """The body's value; ValueError when it is not JSON."""
+        return json.loads(self.body)
+
+
+class HttpDoor(Protocol):
+    """One HTTP server on a node."""
+
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Mapping[str, object] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> HttpReply:
+        """The whole answer, whatever its status. Raises K2Error: http_timeout, http_refused or http_broken."""
+        ...
+
+    async def aclose(self) -> None: ...
+
+
 class NodeLink(Protocol):
     """One node, however it is reached. Every failure is a K2Error whose code is a LinkState code."""
 
@@ -103,7 +130,7 @@ class NodeLink(Protocol):
         """Start a script that runs until its stdin closes; connects as `run` does."""
         ...
 
-    def http(self, port: int, *, timeout_s: float = 10.0) -> httpx.AsyncClient:
+    def http(self, port: int, *, timeout_s: float = 10.0) -> HttpDoor:
         """A client whose base is http://127.0.0.1:PORT on the node. The caller closes it."""
         ...
 

@@ -6,15 +6,14 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from k2tui.core.effects import REASONING, TOOLS, model_names
+from k2tui.core.errors import K2Error
 from k2tui.core.flags import flag_value
 from k2tui.core.secrets import MASK, mask
 from k2tui.core.views import Proof
-
-if TYPE_CHECKING:
-    import httpx
+from k2tui.services.doors import HttpDoor, HttpReply
 
 PROMPT = "What is 17 times 3? Answer in one short sentence."
 TOOL_PROMPT = "What is the weather in Paris right now? Call the tool."
@@ -66,7 +65,7 @@ class _Answer:
 
 
 async def prove(
-    client: httpx.AsyncClient,
+    client: HttpDoor,
     *,
     argv: Sequence[str],
     checks: frozenset[str],
@@ -103,7 +102,7 @@ async def prove(
 class _Asker:
     """One server, asked until the time is up."""
 
-    def __init__(self, client: httpx.AsyncClient, key: str | None, until: float, max_s: float) -> None:
+    def __init__(self, client: HttpDoor, key: str | None, until: float, max_s: float) -> None:
         self._client, self._until, self._max_s = client, until, max_s
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
 
@@ -176,17 +175,17 @@ class _Asker:
     async def _ask(self, method: str, path: str, body: Mapping[str, object] | None = None) -> object:
         left = self._until - asyncio.get_running_loop().time()
         try:
-            asked = self._client.request(method, path, json=body, headers=self._headers)
+            asked = self._client.ask(method, path, body=body, headers=self._headers)
             reply = await asyncio.wait_for(asked, max(left, 0.01))
         except asyncio.TimeoutError:
             raise _NoProof(f"no answer to {path} within {self._max_s:g} s") from None
-        except Exception as error:  # httpx is not this room's to import; whatever it raised is the answer
-            raise _NoProof(_trouble(error, path, self._max_s)) from None
-        if reply.status_code != 200:
+        except K2Error as error:
+            raise _NoProof(_short(error.message)) from None
+        if reply.status != 200:
             raise _NoProof(_refusal(reply, path))
         try:
             return reply.json()
-        except (ValueError, RecursionError):
+        except ValueError:
             raise _NoProof(f"{path} answered with something that is not JSON") from None
 
 
@@ -236,18 +235,8 @@ def _key_of(argv: Sequence[str]) -> str | None:
     return None if key == MASK else key
 
 
-def _trouble(error: Exception, path: str, max_s: float) -> str:
-    kind = type(error).__name__
-    if "Timeout" in kind:
-        return f"no answer to {path} within {max_s:g} s"
-    said = _short(str(error))
-    if "ConnectionRefused" in kind or "refused" in said.lower():
-        return "nothing listens on the port: connection refused"
-    return f"{path} broke off: {said or kind}"
-
-
-def _refusal(reply: httpx.Response, path: str) -> str:
-    status = reply.status_code
+def _refusal(reply: HttpReply, path: str) -> str:
+    status = reply.status
     try:
         body = _dict(reply.json())
     except (ValueError, RecursionError):

@@ -12,11 +12,20 @@ import pytest
 
 from k2tui.adapters import http_channel
 from k2tui.adapters.http_channel import http_client, open_local
+from k2tui.adapters.http_client import HttpClient
 from k2tui.adapters.pipes import ByteChannel
 from k2tui.services.doors import NodeLink
 from tests.adapters.conftest import LinkTo, MakeSshd
 from tests.sshd import Sshd
 from tests.waiting import until
+
+
+def client_of(link: NodeLink, port: int, *, timeout_s: float = 10.0) -> HttpClient:
+    """All that httpx can, not only the one question of services."""
+    client = link.http(port, timeout_s=timeout_s)
+    assert isinstance(client, HttpClient)
+    return client
+
 
 Handler = Callable[[bytes, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -50,7 +59,7 @@ async def echo(head: bytes, reader: asyncio.StreamReader, writer: asyncio.Stream
 
 
 async def test_a_request_goes_there_and_back(link: NodeLink) -> None:
-    async with serving(echo) as port, link.http(port) as client:
+    async with serving(echo) as port, client_of(link, port) as client:
         answers = await asyncio.gather(*(client.get(f"/v1/{number}") for number in range(5)))
         assert [answer.text for answer in answers] == [f"GET /v1/{number} HTTP/1.1 0" for number in range(5)]
         assert (await client.post("/big", content=b"x" * 3_000_000)).text == "POST /big HTTP/1.1 3000000"
@@ -67,7 +76,7 @@ async def test_events_come_as_they_are_sent(link: NodeLink) -> None:
             await go_on.wait()
         writer.write(b"0\r\n\r\n")
 
-    async with serving(stream) as port, link.http(port) as client, client.stream("GET", "/events") as answer:
+    async with serving(stream) as port, client_of(link, port) as client, client.stream("GET", "/events") as answer:
         lines = answer.aiter_lines()
         assert await anext(lines) == "data: one"  # while the server still waits
         go_on.set()
@@ -77,7 +86,7 @@ async def test_events_come_as_they_are_sent(link: NodeLink) -> None:
 async def test_a_closed_port_is_a_connect_error(link: NodeLink) -> None:
     async with serving(echo) as port:
         pass
-    async with link.http(port) as client:
+    async with client_of(link, port) as client:
         with pytest.raises(httpx.ConnectError, match="Connection refused"):
             await client.get("/health")
 
@@ -98,7 +107,7 @@ async def test_a_server_that_hangs_up_between_requests_is_called_anew(
         await echo(head, reader, writer)
         writer.close()
 
-    async with serving(once) as port, link.http(port) as client:
+    async with serving(once) as port, client_of(link, port) as client:
         for number in range(1, 4):
             assert (await client.get("/")).text == "GET / HTTP/1.1 0"
             await until(lambda: made[-1].get_extra_info("is_readable"), "the hang-up")
@@ -111,7 +120,7 @@ async def test_a_server_that_hangs_up_in_an_answer_is_told(link: NodeLink) -> No
         await writer.drain()
         writer.close()
 
-    async with serving(half) as port, link.http(port) as client:
+    async with serving(half) as port, client_of(link, port) as client:
         with pytest.raises(httpx.RemoteProtocolError):
             await client.get("/")
 
@@ -120,7 +129,7 @@ async def test_a_server_that_does_not_answer_is_a_timeout(link: NodeLink) -> Non
     async def mute(_head: bytes, reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
         await reader.read()
 
-    async with serving(mute) as port, link.http(port, timeout_s=0.3) as client:
+    async with serving(mute) as port, client_of(link, port, timeout_s=0.3) as client:
         with pytest.raises(httpx.TimeoutException):
             await client.get("/")
 
@@ -128,7 +137,7 @@ async def test_a_server_that_does_not_answer_is_a_timeout(link: NodeLink) -> Non
 @pytest.mark.parametrize("transport", ["asyncssh", "openssh"])
 async def test_a_lost_node_is_a_connect_error(sshd: Sshd, link_to: LinkTo, transport: str) -> None:
     link = link_to(sshd, transport)
-    async with serving(echo) as port, link.http(port) as client:
+    async with serving(echo) as port, client_of(link, port) as client:
         assert (await client.get("/")).status_code == 200
         sshd.cut()
         await until(lambda: link.state.code == "lost")
@@ -144,7 +153,7 @@ async def test_a_cut_in_an_answer_is_a_read_error(sshd: Sshd, link_to: LinkTo) -
         await reader.read()
 
     link = link_to(sshd)
-    async with serving(endless) as port, link.http(port) as client, client.stream("GET", "/") as answer:
+    async with serving(endless) as port, client_of(link, port) as client, client.stream("GET", "/") as answer:
         parts = answer.aiter_raw()
         assert await anext(parts) == b"half"
         sshd.cut()
@@ -155,7 +164,7 @@ async def test_a_cut_in_an_answer_is_a_read_error(sshd: Sshd, link_to: LinkTo) -
 @pytest.mark.parametrize("transport", ["asyncssh", "openssh"])
 async def test_a_node_that_forbids_forwarding_is_said_to(make_sshd: MakeSshd, link_to: LinkTo, transport: str) -> None:
     link = link_to(make_sshd("AllowTcpForwarding no"), transport)
-    async with serving(echo) as port, link.http(port) as client:
+    async with serving(echo) as port, client_of(link, port) as client:
         with pytest.raises(httpx.ConnectError, match="forbids TCP forwarding"):
             await client.get("/")
 

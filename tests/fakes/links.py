@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from k2tui.adapters.trouble import link_error, phase_after
-from k2tui.services.doors import Completed, LinkPhase, LinkState, RemoteStream, Script
-
-if TYPE_CHECKING:
-    import httpx
+from k2tui.services.doors import Completed, HttpDoor, LinkPhase, LinkState, RemoteStream, Script
 
 
 class FakeStream:
@@ -85,7 +81,7 @@ class FakeLink:
     ) -> Completed:
         raise NotImplementedError
 
-    def http(self, port: int, *, timeout_s: float = 10.0) -> httpx.AsyncClient:
+    def http(self, port: int, *, timeout_s: float = 10.0) -> HttpDoor:
         raise NotImplementedError
 
     async def trust_host_key(self) -> None:

@@ -7,12 +7,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from k2tui.services.doors import Completed, LinkPhase, LinkState, RemoteStream, Script
-
-if TYPE_CHECKING:
-    import httpx
+from k2tui.services.doors import Completed, HttpDoor, LinkPhase, LinkState, RemoteStream, Script
 
 
 @dataclass
@@ -39,7 +35,7 @@ class ShellLink:
     async def open(self, script: Script, args: Sequence[str] = ()) -> RemoteStream:
         raise NotImplementedError
 
-    def http(self, port: int, *, timeout_s: float = 10.0) -> httpx.AsyncClient:
+    def http(self, port: int, *, timeout_s: float = 10.0) -> HttpDoor:
         raise NotImplementedError
 
     async def trust_host_key(self) -> None: ...

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from k2tui.adapters.http_client import HttpClient
 from k2tui.core.views import Proof
 from k2tui.services.prove import prove
 
@@ -53,7 +54,7 @@ class Server:
 
     async def prove(self, argv: tuple[str, ...] = ARGV, checks: frozenset[str] = frozenset(), **more: Any) -> Proof:
         transport = httpx.MockTransport(self)
-        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:30000") as client:
+        async with HttpClient(transport=transport, base_url="http://127.0.0.1:30000", timeout=20.0) as client:
             return await prove(client, argv=argv, checks=checks, **{"max_s": 20.0, **more})
 
 
@@ -235,7 +236,7 @@ async def test_silence_ends_with_the_time_that_was_given() -> None:
         await asyncio.Event().wait()
         raise AssertionError
 
-    async with httpx.AsyncClient(transport=httpx.MockTransport(silent), base_url="http://n") as client:
+    async with HttpClient(transport=httpx.MockTransport(silent), base_url="http://n") as client:
         proof = await prove(client, argv=ARGV, checks=ALL, max_s=0.05)
     assert (proof.ok, proof.text) == (False, "no answer to /v1/models within 0.05 s")
 

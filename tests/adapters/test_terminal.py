@@ -1,0 +1,34 @@
+"""An app does not outlive its terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+
+import pytest
+
+APP = """
+import signal, sys, threading
+from k2tui.adapters.terminal import end_with_terminal
+if sys.argv[1] == "ignoring":
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+end_with_terminal()
+print("up", flush=True)
+threading.Event().wait()
+"""
+
+
+@pytest.mark.parametrize(("how", "ends_by"), [("default", signal.SIGHUP), ("ignoring", signal.SIGKILL)])
+def test_a_process_ends_when_its_terminal_is_gone(how: str, ends_by: signal.Signals) -> None:
+    master, terminal = pty.openpty()
+    app = subprocess.Popen([sys.executable, "-c", APP, how], stdin=terminal, stdout=subprocess.PIPE)
+    os.close(terminal)
+    assert app.stdout is not None
+    assert app.stdout.readline() == b"up\n"
+    assert app.poll() is None
+    os.close(master)
+    assert app.wait() == -ends_by
+    app.stdout.close()
