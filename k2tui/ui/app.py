@@ -1,0 +1,192 @@
+"""The app: one fleet, one pulse, and the way from screen to screen."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import Any
+
+from textual import events
+from textual.screen import Screen
+
+from k2tui.core.errors import K2Error
+from k2tui.ui.doing import DoingApp
+from k2tui.ui.fleetlike import Copier, FleetLike, UiClock
+from k2tui.ui.screens.base import K2Screen
+
+PULSES_PER_SECOND = 20
+LAZY_STEPS = 2.5
+"""Pulses that are left out when nothing has moved for a second."""
+
+
+class K2App(DoingApp):
+    """The control room over one fleet."""
+
+    def __init__(
+        self,
+        fleet: FleetLike,
+        *,
+        start_at: str | None = None,
+        copier: Copier | None = None,
+        ascii_only: bool = False,
+        watch: bool = False,
+        clock: UiClock | None = None,
+    ) -> None:
+        super().__init__(fleet, copier=copier, ascii_only=ascii_only, clock=clock)
+        self.history: list[str] = []
+        """What was typed after `:`."""
+        self._start_at, self._watch = start_at, watch
+        self._quiet = 0.0
+        """Pulses since something moved."""
+
+    # ---- life
+
+    def get_default_screen(self) -> Screen[Any]:
+        servers = self.fleet.servers()
+        if self._watch and len(servers) == 1:
+            from k2tui.ui.screens.server import ServerScreen  # noqa: PLC0415  only the first screen is loaded
+
+            return ServerScreen(servers[0].settings.name)
+        if len(self.fleet.nodes()) > 2:
+            from k2tui.ui.screens.fleet import FleetScreen  # noqa: PLC0415  only the first screen is loaded
+
+            return FleetScreen()
+        from k2tui.ui.screens.box import BoxScreen  # noqa: PLC0415  only the first screen is loaded
+
+        return BoxScreen()
+
+    def on_mount(self) -> None:
+        if self._start_at is not None:
+            self.go_server(self._start_at)
+
+    def on_ready(self) -> None:
+        """The first frame is on screen. (What waits for a screen's next refresh would miss a key pressed at once.)"""
+        self.call_later(self._begin)
+
+    def _begin(self) -> None:
+        """Reach out, and look for changes."""
+        self.run_worker(self._open(), name="open", exit_on_error=False)
+        self._pulse()
+
+    async def _open(self) -> None:
+        try:
+            await self.fleet.open()
+        except K2Error as error:
+            self.fail(error)
+
+    async def run_async(self, *args: Any, **options: Any) -> Any:
+        """As Textual does; when the screen is given back, watching ends. What runs on the nodes runs on."""
+        try:
+            return await super().run_async(*args, **options)
+        finally:
+            await self.fleet.close()
+
+    def _pulse(self) -> None:
+        """Twenty times a second, eight when nothing moves; outside of the message queue, so nearly free."""
+        if not self._running:
+            return
+        steps = LAZY_STEPS if self._quiet > PULSES_PER_SECOND else 1
+        asyncio.get_running_loop().call_later(steps / PULSES_PER_SECOND, self._pulse)
+        self.ticks += steps
+        self._quiet += steps
+        try:
+            if self.note is not None and self.note.until < self.clock.monotonic():
+                self.clear_note()
+            screen = self.screen
+            if isinstance(screen, K2Screen) and screen.pulse(self.fleet.revision, self.ticks):
+                self._quiet = 0.0
+        except Exception as error:  # handed to Textual, which shows it as it shows its own
+            self.call_later(partial(_again, error))
+
+    async def on_event(self, event: events.Event) -> None:
+        """A dialog that has just opened does not hear keys: they were meant for what was there before."""
+        if isinstance(event, events.Key) and not event.is_forwarded:
+            deaf_until = getattr(self.screen, "deaf_until", None)
+            if deaf_until is not None and self.clock.monotonic() < deaf_until:
+                return
+        await super().on_event(event)
+
+    async def action_app_leave(self) -> None:
+        """Quit, wherever one is."""
+        self.exit()
+
+    # ---- going
+
+    def go_back(self) -> None:
+        """One screen back; from the top screen, out."""
+        if len(self.screen_stack) > 1:
+            self.pop_screen()
+        else:
+            self.exit()
+
+    def go_home(self) -> None:
+        """The first screen."""
+        while len(self.screen_stack) > 1:
+            self.pop_screen()
+
+    def go_events(self) -> None:
+        """The events list."""
+        from k2tui.ui.screens.events import EventsScreen  # noqa: PLC0415  not needed for the first paint
+
+        if not isinstance(self.screen, EventsScreen):
+            self.push_screen(EventsScreen())
+
+    def go_server(self, name: str, *, log: bool = False) -> None:
+        """The screen of one server, perhaps with the log alone."""
+        from k2tui.ui.screens.server import ServerScreen  # noqa: PLC0415  not needed for the first paint
+
+        try:
+            self.fleet.server(name)
+        except K2Error as error:
+            self.fail(error)
+            return
+        here = self.screen
+        if isinstance(here, ServerScreen) and here.name_of_server == name:
+            target = here
+        else:
+            target = ServerScreen(name)
+            self.push_screen(target)
+        if log:
+            target.log_alone()
+
+    def describe(self, name: str) -> None:
+        """All that is known of a server, as text."""
+        from k2tui.ui.screens.describe import describe_screen  # noqa: PLC0415  not needed for the first paint
+
+        self.push_screen(describe_screen(name, self.fleet, self.clock))
+
+    def read_line(self, title: str, text: str) -> None:
+        """One long line, whole."""
+        from k2tui.ui.screens.describe import TextScreen  # noqa: PLC0415  not needed for the first paint
+
+        self.push_screen(TextScreen(title, [text]))
+
+    def show_help(self, screen: K2Screen) -> None:
+        """The keys of this screen."""
+        from k2tui.ui.screens.help import help_screen  # noqa: PLC0415  not needed for the first paint
+
+        self.push_screen(help_screen(self, screen))
+
+    def show_palette(self, screen: K2Screen) -> None:
+        """Every action here, server and theme by name."""
+        from k2tui.ui.screens.help import palette_screen  # noqa: PLC0415  not needed for the first paint
+
+        self.push_screen(palette_screen(self, screen))
+
+    def complete(self, text: str, screen: K2Screen) -> list[str]:
+        """Whole lines that begin as typed."""
+        from k2tui.ui.commandline import complete_line  # noqa: PLC0415  not needed for the first paint
+
+        return complete_line(self, screen, text)
+
+    def run_line(self, line: str, screen: K2Screen) -> None:
+        """A line typed after `:`."""
+        from k2tui.ui.commandline import run_line  # noqa: PLC0415  not needed for the first paint
+
+        if line.strip():
+            self.history = [*(old for old in self.history if old != line), line][-100:]
+            run_line(self, screen, line)
+
+
+def _again(error: Exception) -> None:
+    raise error

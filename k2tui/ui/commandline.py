@@ -1,0 +1,96 @@
+"""What a line typed after `:` does: every action by its word, and a few that need an argument."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from k2tui.core.errors import K2Error
+from k2tui.ui.actions import UnknownCommand, completions, handler_of, understand
+from k2tui.ui.theme import theme_names
+
+if TYPE_CHECKING:
+    from k2tui.ui.app import K2App
+    from k2tui.ui.screens.base import K2Screen
+
+
+def names_of(app: K2App) -> Mapping[str, Sequence[str]]:
+    """What arguments can be completed with."""
+    return {
+        "server": [server.settings.name for server in app.fleet.servers()],
+        "node": [node.settings.name for node in app.fleet.nodes()],
+        "theme": theme_names(),
+    }
+
+
+def complete_line(app: K2App, screen: K2Screen, text: str) -> list[str]:
+    """Whole lines that begin as typed."""
+    return completions(text, screen.HERE, names_of(app))
+
+
+def run_line(app: K2App, screen: K2Screen, line: str) -> None:
+    """Do it, or say why not."""
+    try:
+        command = understand(line, screen.HERE)
+        _run(app, screen, command.word, command.argument, None if command.action is None else command.action.id)
+    except UnknownCommand as error:
+        app.say(str(error), "warning")
+    except K2Error as error:
+        app.fail(error)
+
+
+def _run(app: K2App, screen: K2Screen, word: str, argument: str, action_id: str | None) -> None:
+    with_argument: dict[str, Callable[[str], None]] = {
+        "server": app.go_server,
+        "restart": app.open_sheet,
+        "stop": app.ask_stop,
+        "describe": app.describe,
+        "theme": app.use_theme,
+        "node": lambda name: _to_node(app, name),
+        "log": lambda name: app.go_server(name, log=True),
+        "connect": app.connect_node,
+        "find": lambda text: _find(screen, text),
+        "rank": lambda rank: _rank(app, screen, rank),
+    }
+    if argument and word in with_argument:
+        if word in ("restart", "stop", "describe", "log"):
+            app.fleet.server(argument)
+        with_argument[word](argument)
+    elif word == "quit":
+        app.exit()
+    elif action_id is not None and not argument:
+        handler = getattr(screen, f"action_{handler_of(action_id)}", None) or getattr(
+            app, f"action_{handler_of(action_id)}", None
+        )
+        if handler is not None:
+            app.call_later(handler)
+    elif action_id is None:
+        app.say(f":{word} needs a name", "warning")
+    else:
+        app.say(f":{word} takes no argument", "warning")
+
+
+def _to_node(app: K2App, name: str) -> None:
+    if name not in app.fleet.settings.nodes:
+        raise K2Error(f"no node {name!r}", code="no_such_node", subject=name)
+    app.go_home()
+    server = next((server for server in app.fleet.servers() if server.settings.node == name), None)
+    front = app.front
+    select = getattr(front, "select_server", None)
+    if server is not None and select is not None:
+        select(server.settings.name)
+
+
+def _find(screen: K2Screen, text: str) -> None:
+    finder = getattr(screen, "finder", None)
+    target = finder() if finder is not None else None
+    if target is not None:
+        target.find(text)
+
+
+def _rank(app: K2App, screen: K2Screen, rank: str) -> None:
+    show = getattr(screen, "show_rank", None)
+    if show is None:
+        app.say("no log is shown here", "warning")
+    else:
+        show(rank)

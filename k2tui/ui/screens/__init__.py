@@ -1,0 +1,1 @@
+"""Screens: panes put together, and the keys that act on them."""

@@ -1,0 +1,143 @@
+"""Long text over a whole screen: a server described, one log line, a fact."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.geometry import Region
+
+from k2tui.core.errors import K2Error
+from k2tui.core.profiles import command_lines
+from k2tui.core.secrets import mask, masked_argv
+from k2tui.core.views import ServerView
+from k2tui.ui import present
+from k2tui.ui.actions import EVERYWHERE, bindings
+from k2tui.ui.fleetlike import FleetLike, UiClock
+from k2tui.ui.layout import Places
+from k2tui.ui.scene import Scene, launch_took
+from k2tui.ui.screens.moving import MovingScreen
+from k2tui.ui.spans import Line, wrapped
+from k2tui.ui.widgets.launch_pane import headline, phase_rows
+from k2tui.ui.widgets.pane import Pane
+from k2tui.ui.widgets.run_rows import ending
+from k2tui.ui.widgets.state_pane import proof_lines, witness_lines
+from k2tui.ui.widgets.status_line import status_line
+
+LABEL = 12
+
+
+class TextPane(Pane):
+    """Lines of text, wrapped to the width."""
+
+    def __init__(self, title: str, rows: Sequence[Line | str]) -> None:
+        super().__init__(id="text")
+        self.title = title
+        self._given = rows
+
+    def lay_out(self) -> None:
+        lines: list[Line] = []
+        for row in self._given:
+            if isinstance(row, str):
+                lines += [((text, "text"),) for text in wrapped(mask(row), self.inner_width, 2000)] or [()]
+            else:
+                lines.append(row)
+        self.show(lines)
+
+
+class TextScreen(MovingScreen):
+    """Text to read and to copy."""
+
+    HERE = EVERYWHERE
+    BINDINGS = bindings(*HERE)
+    SHOWN = ("move.down", "move.up", "row.copy", "app.help", "app.back")
+
+    def __init__(self, title: str, rows: Sequence[Line | str]) -> None:
+        super().__init__()
+        self.crumb = title
+        self._rows_given = rows
+
+    def make_panes(self) -> list[Pane]:
+        self.text = TextPane("Text", self._rows_given)
+        return [self.text]
+
+    def arrange_panes(self, area: Region) -> Places:
+        return {"text": area}
+
+    def draw(self, scene: Scene) -> None:
+        self.text.lay_out()
+
+    def status_row(self, scene: Scene, width: int) -> Line:
+        return status_line([self.crumb], [], scene, width, extra=self.hold_line())
+
+    def action_app_open(self) -> None:
+        self.k2.go_back()
+
+
+def describe_screen(name: str, fleet: FleetLike, clock: UiClock) -> TextScreen:
+    """Everything that is known of a server."""
+    scene = Scene.of(fleet, clock)
+    server = fleet.server(name)
+    return TextScreen(f"{server.settings.node} › {name}", described(server, scene, fleet))
+
+
+def _row(label: str, text: str, role: str = "text") -> Line:
+    return ((f"{label:<{LABEL}}", "muted"), (text, role))
+
+
+def described(server: ServerView, scene: Scene, fleet: FleetLike) -> list[Line | str]:
+    """The text: state, launch, command, environment, files, runs."""
+    settings, run, launch = server.settings, server.run, server.launch
+    node = scene.node(settings.node)
+    rows: list[Line | str] = [headline(server, scene), ()]
+    if node is not None:
+        rows.append(_row("node", f"{settings.node} ({node.settings.host}), {node.settings.transport}"))
+        rows.append(_row("link", present.link_words(node.link, scene.now)))
+        rows.append(_row("kernel", node.reading.kernel or present.UNKNOWN))
+        rows.append(_row("driver", node.reading.driver or present.UNKNOWN))
+    if launch is not None:
+        rows += [
+            _row("engine", f"{launch.engine or present.UNKNOWN} {launch.version or ''}".strip()),
+            _row("model", launch.model or present.UNKNOWN),
+            _row("KV cache", present.number(launch.kv_tokens, "tokens")),
+        ]
+    rows += [(), (("State", "title"),)]
+    rows += proof_lines(server, scene.now, 100)
+    rows += witness_lines(server, scene.now, 100)
+    if launch is not None:
+        rows += [(), (("Launch", "title"),)]
+        for row in phase_rows(launch, scene.log_now(node)):
+            rows.append(_row(present.PHASE_WORDS[row.phase], f"{row.state:<8} {present.duration(row.elapsed_s):>8}"))
+        rows.append(_row("took", present.duration(launch_took(launch))))
+        if launch.cause is not None:
+            rows += [
+                _row("cause", f"{launch.cause.failure}, line {launch.cause.line_number}", "bad"),
+                launch.cause.line,
+            ]
+        rows += [f"{advice.text} ({advice.basis})" for advice in server.advice]
+    if run is not None:
+        rows += [(), (("Command of the newest run", "title"),)]
+        rows += [f"{name}={value}" for name, value in run.env]
+        rows.append(" ".join(masked_argv(run.argv)))
+        rows += [(), (("Files on the node", "title"),)]
+        rows += [_row("run", run.directory), _row("log", server.log_path or run.log_path)]
+    elif server.log_path is not None:
+        rows += [(), _row("log", server.log_path)]
+    rows += _planned(server, fleet)
+    if server.runs:
+        rows += [(), (("Runs", "title"),)]
+        for other in server.runs:
+            words, role = ending(other)
+            rows.append(
+                _row(present.run_time(other.run_id), f"{other.run_id}  {words}  {other.started_by or ''}", role)
+            )
+    return rows
+
+
+def _planned(server: ServerView, fleet: FleetLike) -> list[Line | str]:
+    """The command that a start would run now."""
+    try:
+        profile = fleet.plan(server.settings.name).profile
+    except K2Error as error:
+        return [(), _row("profile", error.message, "muted")]
+    lines: list[Line | str] = [(), ((f"A start would run (profile {profile.name})", "title"),)]
+    return [*lines, *[((line, "text"),) for line in command_lines(profile)]]

@@ -1,0 +1,186 @@
+"""Keys that hold on every full screen: moving, finding, going elsewhere, copying."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from k2tui.ui.screens.base import K2Screen
+
+
+@runtime_checkable
+class Findable(Protocol):
+    """A pane that can be searched or filtered."""
+
+    @property
+    def is_filtered(self) -> bool: ...
+    def find(self, text: str) -> None: ...
+    def clear_find(self) -> None: ...
+    def find_next(self, step: int) -> bool: ...
+
+
+class MovingScreen(K2Screen):
+    """A full screen with the keys of the column "Anywhere"."""
+
+    def finder(self) -> Findable | None:
+        """What `/` works on: the focused pane when it can, else the log."""
+        for pane in (self.pane, self.log_pane, *self.visible_panes):
+            if isinstance(pane, Findable):
+                return pane
+        return None
+
+    # ---- moving
+
+    def _move(self, way: str) -> None:
+        if self.prompt is not None:
+            if way in ("up", "down"):
+                self.prompt.recall(-1 if way == "up" else 1)
+            return
+        pane = self.pane or self.first_pane()
+        pane.move(way)
+        self.moved()
+
+    def moved(self) -> None:
+        """The cursor may be on another row now."""
+
+    def action_move_down(self) -> None:
+        self._move("down")
+
+    def action_move_up(self) -> None:
+        self._move("up")
+
+    def action_move_top(self) -> None:
+        self._move("top")
+
+    def action_move_bottom(self) -> None:
+        self._move("bottom")
+
+    def action_move_page_down(self) -> None:
+        self._move("page_down")
+
+    def action_move_page_up(self) -> None:
+        self._move("page_up")
+
+    def action_move_left(self) -> None:
+        self._move("left")
+
+    def action_move_right(self) -> None:
+        self._move("right")
+
+    def action_pane_next(self) -> None:
+        if self.prompt is not None:
+            self.prompt.complete()
+            return
+        self.focus_step(1)
+
+    def action_pane_previous(self) -> None:
+        if self.prompt is None:
+            self.focus_step(-1)
+
+    def action_pane_zoom(self) -> None:
+        self.zoomed = not self.zoomed
+        self.relayout()
+
+    def action_screen_hold(self) -> None:
+        self.toggle_hold()
+
+    # ---- typing
+
+    def open_prompt(self, prompt: object) -> None:
+        """Put a prompt in the place of the keys."""
+        from k2tui.ui.widgets.prompt import Prompt  # noqa: PLC0415  not needed for the first paint
+
+        assert isinstance(prompt, Prompt)
+        if self.prompt is not None:
+            return
+        self._before_prompt = self.pane
+        self.prompt = prompt
+        self.mount(prompt)
+        self.relayout()
+
+    def close_prompt(self) -> None:
+        """The keys come back."""
+        if self.prompt is None:
+            return
+        prompt, self.prompt = self.prompt, None
+        prompt.remove()
+        self.set_focus(self._before_prompt or self.first_pane())
+        self.relayout()
+
+    def action_find_open(self) -> None:
+        from k2tui.ui.widgets.prompt import Prompt  # noqa: PLC0415  not needed for the first paint
+
+        target = self.finder()
+        if target is None:
+            self.k2.say("nothing to search here", "warning")
+            return
+
+        def done(text: str) -> None:
+            self.close_prompt()
+            target.find(text)
+
+        self.open_prompt(Prompt("/", on_change=target.find, on_done=done))
+
+    def action_find_next(self) -> None:
+        self._find(1)
+
+    def action_find_previous(self) -> None:
+        self._find(-1)
+
+    def _find(self, step: int) -> None:
+        target = self.finder()
+        if target is not None and not target.find_next(step):
+            self.k2.say("nothing found", "warning")
+
+    def action_app_command(self) -> None:
+        from k2tui.ui.widgets.prompt import Prompt  # noqa: PLC0415  not needed for the first paint
+
+        app = self.k2
+
+        def done(line: str) -> None:
+            self.close_prompt()
+            app.run_line(line, self)
+
+        self.open_prompt(Prompt(":", on_done=done, complete=lambda text: app.complete(text, self), history=app.history))
+
+    # ---- going
+
+    def action_app_open(self) -> None:
+        """In: what it means is the screen's."""
+
+    def action_app_back(self) -> None:
+        if self.prompt is not None:
+            target = self.finder()
+            self.close_prompt()
+            if target is not None:
+                target.clear_find()
+            return
+        if self.k2.note is not None and self.k2.note.role != "text":
+            self.k2.clear_note()
+        target = self.finder()
+        if target is not None and target.is_filtered:
+            target.clear_find()
+        elif self.zoomed:
+            self.action_pane_zoom()
+        else:
+            self.k2.go_back()
+
+    def action_app_quit(self) -> None:
+        self.k2.exit()
+
+    def action_app_help(self) -> None:
+        self.k2.show_help(self)
+
+    def action_app_palette(self) -> None:
+        self.k2.show_palette(self)
+
+    def action_go_home(self) -> None:
+        self.k2.go_home()
+
+    def action_go_events(self) -> None:
+        self.k2.go_events()
+
+    # ---- copying
+
+    def action_row_copy(self) -> None:
+        pane = self.pane or self.first_pane()
+        self.k2.copy(pane.row_text(), "the row")

@@ -1,0 +1,161 @@
+"""One server: its launch with bars and times, its witnesses, its runs, and its log."""
+
+from __future__ import annotations
+
+from textual.geometry import Region
+
+from k2tui.core.views import NodeView, ServerView
+from k2tui.ui import present
+from k2tui.ui.actions import EVERYWHERE, LOG, SERVER, bindings
+from k2tui.ui.layout import Places, beside, stacked
+from k2tui.ui.scene import Scene, since
+from k2tui.ui.screens.box import SHORT, log_note
+from k2tui.ui.screens.serving import LogKeysScreen
+from k2tui.ui.spans import Line, joined
+from k2tui.ui.widgets.flags_pane import FlagsPane
+from k2tui.ui.widgets.gpu_rows import GpuPane, rows_wanted
+from k2tui.ui.widgets.launch_pane import SHOWN_PHASES, LaunchPane
+from k2tui.ui.widgets.log_pane import LogPane
+from k2tui.ui.widgets.pane import Pane
+from k2tui.ui.widgets.run_rows import RunRows
+from k2tui.ui.widgets.state_pane import StatePane
+from k2tui.ui.widgets.status_line import status_line
+
+LAUNCH_ROWS = len(SHOWN_PHASES) + 2
+
+
+class ServerScreen(LogKeysScreen):
+    """Everything about one server."""
+
+    HERE = (*EVERYWHERE, *SERVER, *LOG)
+    BINDINGS = bindings(*HERE)
+    SHOWN = (
+        "log.follow",
+        "find.open",
+        "log.failure",
+        "server.restart",
+        "server.stop",
+        "server.describe",
+        "log.wrap",
+        "log.rank_after",
+        "log.older_run",
+        "pane.next",
+        "pane.zoom",
+        "log.save",
+        "row.copy",
+        "log.level",
+        "app.command",
+        "app.help",
+        "app.back",
+    )
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name_of_server = name
+
+    def make_panes(self) -> list[Pane]:
+        self.launch = LaunchPane(id="launch")
+        self.gpus = GpuPane(id="gpus")
+        self.state = StatePane(id="state")
+        self.flags = FlagsPane(id="flags")
+        self.runs = RunRows(id="runs")
+        self.log_widget = LogPane(self.k2.fleet.ring(self.name_of_server), id="log")
+        return [self.log_widget, self.launch, self.gpus, self.state, self.flags, self.runs]
+
+    def log_alone(self) -> None:
+        """The log over the whole screen."""
+        self.zoomed = True
+        if self.is_mounted:
+            self.set_focus(self.log_widget)
+            self.relayout()
+
+    @property
+    def log_pane(self) -> LogPane:
+        return self.log_widget
+
+    @property
+    def chosen_server(self) -> ServerView | None:
+        return None if self.scene is None else self.scene.server(self.name_of_server)
+
+    @property
+    def _node(self) -> NodeView | None:
+        server = self.chosen_server
+        return None if server is None or self.scene is None else self.scene.node(server.settings.node)
+
+    def action_app_open(self) -> None:
+        server = self.chosen_server
+        if self.pane is self.runs and server is not None and server.runs:
+            number = self.runs.cursor
+            self.show_run(None if number == 0 else server.runs[number].run_id)
+        elif self.pane is self.log_widget and self.log_widget.selected is not None:
+            self.k2.read_line("log line", self.log_widget.row_text())
+        elif self.pane is not None:
+            self.action_pane_zoom()
+
+    def arrange_panes(self, area: Region) -> Places:
+        server, node = self.chosen_server, self._node
+        only = () if server is None else server.settings.gpus
+        with_gpus = node is not None and node.reading.no_gpus_because is None
+        wanted = rows_wanted([node], only) + 1 if node is not None and with_gpus else 0
+        if area.height + 2 < SHORT:
+            gpus = min(3, wanted)
+            launch = 8 if not gpus else 7
+            return stacked(area, {"launch": launch, **({"gpus": gpus} if gpus else {}), "log": 0})
+        if area.width < 118:
+            gpus = min(4, wanted)
+            return stacked(area, {"launch": LAUNCH_ROWS, **({"gpus": gpus} if gpus else {}), "state": 6, "log": 0})
+        top = max(LAUNCH_ROWS, min(wanted, LAUNCH_ROWS + 3))
+        tall = area.height >= 42
+        middle = 10 if tall else 6
+        places = stacked(area, {"top": top, "middle": middle, "log": 0})
+        half = area.width // 2
+        left, right = beside(places.pop("top"), half)
+        below_left, below_right = beside(places.pop("middle"), half)
+        if with_gpus and (tall or area.height >= 36):
+            state, flags = below_left, below_right
+            places.update({"launch": left, "gpus": right})
+        else:
+            places["launch"] = left
+            state, flags = right, below_left
+            return {**places, "state": state, "flags": flags, "runs": below_right}
+        if area.width >= 150:
+            flags, runs = beside(flags, flags.width * 55 // 100)
+            places["runs"] = runs
+        return {**places, "state": state, "flags": flags}
+
+    def draw(self, scene: Scene) -> None:
+        server, node = self.chosen_server, self._node
+        with_state = "state" not in self._shown_places
+        self.launch.show_server(server, scene, state=with_state, head=with_state)
+        only = () if server is None else server.settings.gpus
+        self.gpus.show_nodes([] if node is None else [node], scene, only=only)
+        self.state.show_server(server, scene)
+        self.flags.show_server(server, scene)
+        self.runs.show_server(server, scene, shown=self.run_id)
+        self.follow_ring()
+        self.log_widget.note = log_note(server, scene, self.run_id)
+        self.log_widget.catch_up()
+
+    def status_row(self, scene: Scene, width: int) -> Line:
+        server, node = self.chosen_server, self._node
+        if server is None or node is None:
+            return status_line([self.name_of_server], [], scene, width)
+        status = server.status
+        lasting = since(server, scene.log_now(node))
+        state: Line = (
+            (f"{present.STATUS_GLYPH[status]} {status.value.upper()}", present.STATUS_ROLE[status]),
+            (f" {present.duration(lasting)}" if lasting is not None else "", "text"),
+        )
+        launch, run = server.launch, server.run
+        facts: list[Line] = [state]
+        engine: list[Line] = []
+        if launch is not None and launch.engine is not None:
+            engine.append(((f"{launch.engine} {launch.version or ''}".strip(), "muted"),))
+        if launch is not None and launch.model is not None:
+            engine.append(((launch.model.rstrip("/").rpartition("/")[2], "muted"),))
+        if run is not None and run.profile is not None:
+            engine.append(((f"profile {run.profile}", "muted"),))
+        link = node.link
+        facts += [joined(engine), ((present.link_words(link, scene.now), "muted" if link.phase == "up" else "bad"),)]
+        place = [node.settings.name, server.settings.name]
+        return status_line(place, facts, scene, width, extra=self.hold_line())

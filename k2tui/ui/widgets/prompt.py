@@ -1,0 +1,87 @@
+"""One row to type in, at the bottom: a search, a command, a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from textual.app import ComposeResult
+from textual.geometry import Region, Size
+from textual.layout import Layout
+from textual.widget import Widget
+from textual.widgets import Input
+
+from k2tui.ui.layout import PlacedLayout, Places
+from k2tui.ui.spans import cells
+from k2tui.ui.widgets.pane import Drawn
+
+
+class Prompt(Widget):
+    """A label and a field. `tab` completes, up and down go through what was typed before."""
+
+    def __init__(
+        self,
+        label: str,
+        *,
+        value: str = "",
+        on_change: Callable[[str], None] | None = None,
+        on_done: Callable[[str], None],
+        complete: Callable[[str], Sequence[str]] | None = None,
+        history: Sequence[str] = (),
+        id: str = "prompt",
+    ) -> None:
+        super().__init__(id=id)
+        self._label = label
+        self._on_change, self._on_done, self._complete = on_change, on_done, complete
+        self._history, self._at = list(history), len(history)
+        self.field = Input(value, compact=True, id="field", select_on_focus=False)
+        self.field.cursor_blink = False
+        self._text = Drawn(id="label")
+        self._placed = PlacedLayout(self._places)
+
+    @property
+    def layout(self) -> Layout:
+        return self._placed
+
+    def compose(self) -> ComposeResult:
+        yield self._text
+        yield self.field
+
+    def on_mount(self) -> None:
+        self._text.put([(((f" {self._label}", "key"),), None)])
+        self.field.focus()
+
+    def complete(self) -> None:
+        """Finish the word as far as it is clear."""
+        if self._complete is None:
+            return
+        found = list(self._complete(self.field.value))
+        if not found:
+            return
+        common = found[0]
+        for other in found[1:]:
+            while not other.startswith(common):
+                common = common[:-1]
+        if len(common) > len(self.field.value):
+            self.field.value = common + (" " if len(found) == 1 else "")
+            self.field.cursor_position = len(self.field.value)
+
+    def recall(self, step: int) -> None:
+        """An earlier (-1) or later (1) line."""
+        if not self._history:
+            return
+        self._at = min(max(0, self._at + step), len(self._history))
+        self.field.value = self._history[self._at] if self._at < len(self._history) else ""
+        self.field.cursor_position = len(self.field.value)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        if self._on_change is not None:
+            self._on_change(event.value)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self._on_done(event.value)
+
+    def _places(self, size: Size) -> Places:
+        wide = cells(self._label) + 2
+        return {"label": Region(0, 0, wide, 1), "field": Region(wide, 0, max(1, size.width - wide), 1)}

@@ -1,0 +1,159 @@
+"""One picture of each screen and size, and of each kind of theme. Look at them when they change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.metadata import version
+from typing import Any
+
+import pytest
+
+from k2tui.core.events import Severity
+from k2tui.core.launch import Advice, Cause, LaunchPhase, Progress
+from k2tui.core.views import ServerStatus, Witness
+from tests.fakes.fleet import FakeFleet, connected, gpus, reading, settings_of
+from tests.ui.helpers import FakeCopier, app_on
+
+MADE_WITH = {"textual": "8.2.8", "rich": "15.0.0"}
+"""Another version may draw the same cells with other SVG."""
+pytestmark = pytest.mark.skipif(
+    any(version(name) != wanted for name, wanted in MADE_WITH.items()), reason=f"pictures were made with {MADE_WITH}"
+)
+SIZES = [(200, 50), (120, 40), (80, 24)]
+SHARDS = Progress(51, 64, "shards", "Loading safetensors checkpoint shards")
+Snap = Callable[..., bool]
+
+
+def size_name(size: tuple[int, int]) -> str:
+    """`120x40`."""
+    return f"{size[0]}x{size[1]}"
+
+
+def loading(theme: str = "k2-dark") -> FakeFleet:
+    fleet = connected(settings_of(theme=theme), simulated=True)
+    fleet.begin("kimi")
+    fleet.phase(
+        "kimi", LaunchPhase.WEIGHTS, SHARDS, model="/shared/kimi-k2.5-int4", ranks_loaded=frozenset({"TP0", "TP1"})
+    )
+    fleet.log(
+        "kimi",
+        "[2026-11-30 13:59:50] server_args={'model_path': '/shared/kimi-k2.5-int4', 'tp_size': 8, 'port': 30000}",
+        "[2026-11-30 13:59:52 TP0] Init torch distributed begin.",
+        "[2026-11-30 13:59:55 TP0] Init torch distributed ends. mem usage=0.41 GB",
+        "/opt/sglang/lib/python3.11/site-packages/torch/cuda/__init__.py:61: FutureWarning: pynvml is deprecated",
+        "[2026-11-30 13:59:55 TP0] Load weight begin. avail mem=94.20 GB",
+    )
+    fleet.ring("kimi").set_open(
+        "Loading safetensors checkpoint shards:  80% Completed | 51/64 [00:11<00:00, 16.99it/s]"
+    )
+    fleet.tell("gpu-a", "connected", Severity.GOOD)
+    fleet.tell("kimi", "kimi runs as 20261130T140100Z-0001")
+    return fleet
+
+
+def ready(theme: str = "k2-dark") -> FakeFleet:
+    fleet = loading(theme)
+    fleet.ring("kimi").set_open("")
+    fleet.log("kimi", "[2026-11-30 14:00:24] The server is fired up and ready to roll!")
+    fleet.ready("kimi")
+    fleet.clock.go(11_520)
+    fleet.read("gpu-a", reading(fleet.clock, gpus(8)))
+    at = fleet.clock.at
+    fleet.set(
+        "kimi",
+        witnesses=(
+            Witness("process", True, "alive, pid 41233", at),
+            Witness("log", True, "12430 lines", at),
+            Witness("http", True, "/health 200 in 12 ms", at - 4),
+        ),
+    )
+    return fleet
+
+
+def crashed(theme: str = "k2-dark") -> FakeFleet:
+    fleet = loading(theme)
+    line = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 3 has 1.20 GiB free."
+    fleet.ring("kimi").set_open("")
+    fleet.log(
+        "kimi", f"[2026-11-30 14:00:01 TP3] {line}", "[2026-11-30 14:00:01] Received sigquit from a child process."
+    )
+    fleet.crash(
+        "kimi",
+        Cause(line, 6, "TP3", "oom_weights"),
+        Advice("Another process holds 93.1 GiB on GPU 3: stop it first", "source"),
+    )
+    return fleet
+
+
+def fleet_of_six(theme: str = "k2-dark") -> FakeFleet:
+    fleet = connected(settings_of(6, theme=theme), simulated=True)
+    fleet.begin("kimi")
+    fleet.phase("kimi", LaunchPhase.WEIGHTS, replace(SHARDS, done=64), model="/shared/kimi-k2.5-int4")
+    fleet.ready("kimi")
+    fleet.begin("kimi-2")
+    fleet.phase("kimi-2", LaunchPhase.WEIGHTS, SHARDS, model="/shared/kimi-k2.5-int4")
+    fleet.begin("kimi-3")
+    fleet.phase("kimi-3", LaunchPhase.KV_CACHE)
+    fleet.crash("kimi-3", Cause("Not enough memory", 812, None, "kv_too_small"))
+    fleet.link("gpu-d", phase="down", code="timeout", reason="no answer in 10 s", retry_at=fleet.clock.at + 8)
+    fleet.set("kimi-4", status=ServerStatus.STALE)
+    fleet.link("gpu-e", phase="blocked", code="host_key_unknown", reason="host key unknown", fingerprint="SHA256:abc")
+    fleet.set("kimi-5", status=ServerStatus.UNKNOWN)
+    fleet.tell("gpu-d", "no answer in 10 s", Severity.BAD)
+    fleet.tell("kimi", "kimi is ready and proved", Severity.GOOD)
+    return fleet
+
+
+def picture(snap: Snap, fleet: FakeFleet, size: tuple[int, int], *keys: str, **options: Any) -> None:
+    async def settle(pilot: Any) -> None:
+        for key in keys:
+            await pilot.press(key)
+            await pilot.pause()
+            fleet.clock.go(0.4)
+        await pilot.pause()
+
+    app = app_on(fleet, copier=FakeCopier(), **options)
+    assert snap(app, terminal_size=size, run_before=settle)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=size_name)
+def test_box_loading(snap_compare: Snap, size: tuple[int, int]) -> None:
+    picture(snap_compare, loading(), size)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=size_name)
+def test_box_ready(snap_compare: Snap, size: tuple[int, int]) -> None:
+    picture(snap_compare, ready(), size)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=size_name)
+def test_fleet(snap_compare: Snap, size: tuple[int, int]) -> None:
+    picture(snap_compare, fleet_of_six(), size)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=size_name)
+def test_server_crashed(snap_compare: Snap, size: tuple[int, int]) -> None:
+    picture(snap_compare, crashed(), size, start_at="kimi")
+
+
+@pytest.mark.parametrize("size", SIZES, ids=size_name)
+def test_sheet(snap_compare: Snap, size: tuple[int, int]) -> None:
+    picture(snap_compare, ready(), size, "r")
+
+
+def test_stop_dialog(snap_compare: Snap) -> None:
+    picture(snap_compare, ready(), (80, 24), "s")
+
+
+def test_help(snap_compare: Snap) -> None:
+    picture(snap_compare, ready(), (80, 24), "question_mark")
+
+
+@pytest.mark.parametrize("theme", ["k2-light", "k2-mono"])
+def test_fleet_in_the_other_themes(snap_compare: Snap, theme: str) -> None:
+    picture(snap_compare, fleet_of_six(theme), (120, 40))
+
+
+def test_box_in_ascii(snap_compare: Snap) -> None:
+    picture(snap_compare, loading(), (80, 24), ascii_only=True)
