@@ -30,6 +30,10 @@ class NodeTeller:
 
     def of_link(self, state: LinkState) -> Told | None:
         """The event of this state, None when it is no news."""
+        if state.phase is LinkPhase.CONNECTING and self._last == (LinkPhase.UP, None):
+            # It broke and is being mended already: the moment in between was never seen.
+            self._last = (LinkPhase.DOWN, "lost")
+            return self._name, "the connection was lost", Severity.WARNING
         if state.phase not in (LinkPhase.UP, LinkPhase.DOWN, LinkPhase.BLOCKED):
             return None
         news = (state.phase, state.code)
