@@ -10,6 +10,7 @@ from k2tui.core.intake import LogIntake
 from k2tui.core.ring import LineRing
 from k2tui.services.doors import Clock, NodeLink, Script
 from k2tui.services.follow import LogFollower, log_size, read_range
+from k2tui.services.tasks import ended
 
 WHOLE_BYTES = 8 << 20
 """A log up to this size is read from its first byte."""
@@ -72,9 +73,7 @@ class LogWatch:
         """Stop following; the file is left as it is."""
         if self._flush is not None:
             self._flush.cancel()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await ended(self._task)
         if self._follower is not None:
             await self._follower.close()
 

@@ -13,6 +13,7 @@ from k2tui.core.probe import ProbeReader
 from k2tui.core.readings import NodeReading
 from k2tui.core.views import LinkView
 from k2tui.services.doors import Clock, LinkPhase, LinkState, NodeLink, RemoteStream, Script
+from k2tui.services.tasks import ended
 
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 30.0
@@ -94,9 +95,7 @@ class NodeWatch:
     async def close(self) -> None:
         """Stop watching. The link is left to whoever made it."""
         task, self._task = self._task, None
-        if task is not None:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+        await ended(task)
 
     def retry_now(self) -> None:
         """Do not wait any longer; also when the link was blocked."""

@@ -10,6 +10,7 @@ from k2tui.core.ring import LineRing
 from k2tui.core.runs import Run
 from k2tui.services.doors import NodeLink, Script
 from k2tui.services.follow import log_size, read_range
+from k2tui.services.tasks import ended
 
 MOST_BYTES = 8 << 20
 """Of a larger log the tail is fetched, and the ring says so."""
@@ -34,9 +35,7 @@ class OldRuns:
 
     async def close(self) -> None:
         """Fetch no more."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await ended(*self._tasks)
 
     async def _fetch(self, link: NodeLink, run: Run, ring: LineRing) -> None:
         try:

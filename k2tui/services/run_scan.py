@@ -9,6 +9,7 @@ from k2tui.core.errors import K2Error
 from k2tui.core.runs import Run
 from k2tui.services.doors import Clock, LinkPhase, NodeLink
 from k2tui.services.runs import RunKeeper
+from k2tui.services.tasks import ended
 
 BUSY_PERIOD_S = 2.0
 """Between two looks while a server of the node is loading or being changed."""
@@ -36,9 +37,7 @@ class RunScan:
 
     async def close(self) -> None:
         """Look no more."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await ended(self._task)
 
     async def look(self) -> tuple[Run, ...]:
         """Look now; raises K2Error when the node can't be asked."""

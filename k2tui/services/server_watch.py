@@ -20,6 +20,7 @@ from k2tui.services.doors import Clock, LinkPhase, NodeLink
 from k2tui.services.http_witness import HttpReading, ask_server
 from k2tui.services.log_watch import LogScripts, LogWatch
 from k2tui.services.prove import prove
+from k2tui.services.tasks import ended
 
 TICK_S = 0.5
 HTTP_PERIOD_S = 30.0
@@ -96,10 +97,8 @@ class ServerWatch:
 
     async def close(self) -> None:
         """Watch no more; the server is left as it is."""
-        tasks = [task for task in (self._ticking, self._asking) if task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, *self._closing, return_exceptions=True)
+        await ended(self._ticking, self._asking)
+        await asyncio.gather(*self._closing, return_exceptions=True)
         if self._log is not None:
             await self._log.close()
 
