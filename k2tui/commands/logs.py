@@ -12,8 +12,10 @@ from k2tui.core.errors import ExitCode, K2Error
 from k2tui.core.lines import LineSplitter
 from k2tui.core.runs import Run
 from k2tui.core.settings import Settings
-from k2tui.services.doors import NodeLink, RealClock
+from k2tui.services.doors import LinkPhase, NodeLink, RealClock
+from k2tui.services.fleet_events import NodeTeller
 from k2tui.services.follow import LogFollower, log_size, read_range
+from k2tui.services.node_watch import NodeWatch
 from k2tui.services.runs import RunKeeper, RunScripts
 
 READ_BYTES = 1 << 20
@@ -74,17 +76,36 @@ async def _print(link: NodeLink, wires: Wires, path: str, output: Output) -> Non
 
 
 async def _follow(link: NodeLink, wires: Wires, path: str, output: Output) -> None:
+    """For ever, over lost connections too; what happens to the connection is said aside."""
     splitter = LineSplitter()
     follower = LogFollower(link, wires.script("follow"), path, clock=RealClock())
+    teller = NodeTeller(link.name)
+    closing: list[asyncio.Task[None]] = []
+
+    def link_changed() -> None:
+        told = teller.of_link(watch.state)
+        if told is not None:
+            output.aside(f"{told[0]}: {told[1]}")
+        if watch.state.phase is LinkPhase.BLOCKED:
+            closing.append(asyncio.ensure_future(follower.close()))
+
+    watch = NodeWatch(link, wires.script("probe"), RealClock(), link_changed)
+    teller.of_link(link.state)
+    watch.start()
     try:
         async for chunk in follower.chunks():
-            if chunk.event == "missing":
+            if chunk.event in ("missing", "denied", "not-a-file"):
                 raise K2Error(
-                    f"{link.name} has no file {path}", code="no_such_file", subject=path, exit_code=ExitCode.MISSING
+                    f"{link.name}: {path} is {chunk.event.replace('-', ' ')}",
+                    code="no_log",
+                    subject=path,
+                    exit_code=ExitCode.MISSING,
                 )
             _say(splitter.feed(chunk.data), output)
+        await link.connect()  # it is blocked: this says why
     finally:
         await follower.close()
+        await watch.close()
 
 
 def _say(lines: list[str], output: Output) -> None:

@@ -40,6 +40,15 @@ class Output:
             self._out.flush()
             self._live = True
 
+    def aside(self, text: str) -> None:
+        """Something to know that is not part of the answer."""
+        self._end_live()
+        if self.as_json:
+            self.json({"type": "note", "text": safe(text)})
+        else:
+            self._err.write(f"k2tui: {safe(text)}\n")
+            self._err.flush()
+
     def table(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Columns as wide as their widest cell."""
         cells = [list(head), *([safe(cell) for cell in row] for row in rows)]
