@@ -187,7 +187,7 @@ def documents(output: str) -> list[Event]:
 
 @dataclass
 class Stream:
-    """A k2tui that runs on; its lines are gathered as they come."""
+    """A k2tui that runs on; its lines are gathered as they come. What it says aside goes to a file of the stage."""
 
     process: subprocess.Popen[str]
     lines: list[str] = field(default_factory=list)
@@ -195,16 +195,17 @@ class Stream:
 
     @classmethod
     def open(cls, stage: Stage, *arguments: str) -> Stream:
-        process = subprocess.Popen(
-            stage.command(*arguments),
-            env=stage.environment,
-            cwd=stage.directory,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        )
+        with (stage.directory / "aside.txt").open("ab") as aside:
+            process = subprocess.Popen(
+                stage.command(*arguments),
+                env=stage.environment,
+                cwd=stage.directory,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=aside,
+                text=True,
+                errors="replace",
+            )
         stream = cls(process)
         stream._reader = threading.Thread(target=stream._read, daemon=True)
         stream._reader.start()
