@@ -18,7 +18,7 @@ demo: $(READY) ## k2tui on a simulated fleet: no GPU, no SSH, no config
 	@$(VENV)/bin/k2tui demo
 
 test: check ## format, lint, types, then every test that needs no real engine
-	@scripts/need.sh sshd:openssh-server ssh:openssh-client tmux:tmux ps:procps
+	@scripts/need.sh sshd:openssh-server ssh:openssh-client tmux:tmux ps:procps busybox:busybox
 	$(PY) -m pytest $(PYTEST_ARGS)
 
 check: $(READY) ## ruff format --check, ruff check, mypy --strict
@@ -41,7 +41,7 @@ wheel: $(READY) ## build the wheel, install it alone, play the demo with it
 	@scripts/wheel.sh $(PY)
 
 test-pythons: ## the tests on each of Python 3.10, 3.11 and 3.13 that is installed
-	@scripts/need.sh sshd:openssh-server ssh:openssh-client tmux:tmux ps:procps
+	@scripts/need.sh sshd:openssh-server ssh:openssh-client tmux:tmux ps:procps busybox:busybox
 	@scripts/test-pythons.sh $(OTHER_PYTHONS)
 
 docs: $(READY) ## write the tables of README.md and the screenshots anew

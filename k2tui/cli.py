@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -10,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from k2tui import __version__
-from k2tui.commands.arguments import build_parser
+from k2tui.commands.arguments import UsageError, build_parser
 from k2tui.core.errors import ExitCode, K2Error
 
 if TYPE_CHECKING:
@@ -29,7 +30,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if words == ["--version"]:
         print(f"k2tui {__version__}")
         return int(ExitCode.DONE)
-    args = build_parser().parse_args(words)
+    try:
+        args = build_parser().parse_args(words)
+    except UsageError as error:
+        return _unknown_words(error, as_json="--json" in words)
     try:
         return _dispatch(args)
     except K2Error as error:
@@ -37,8 +41,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _output(args).interrupted()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _say_no_more()
         return int(ExitCode.DONE)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        _say_no_more()
+        sys.stderr.write(f"k2tui: the answer can't be written: {error.strerror}\n")
+        return int(ExitCode.BAD)
+
+
+def _say_no_more() -> None:
+    """What was not written yet would fail once more at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _dispatch(args: argparse.Namespace) -> int:
@@ -120,7 +135,7 @@ def real_doors(make_link: Callable[[NodeSettings], NodeLink] | None = None) -> F
         make_link=make_link or partial(make_real_link, trusted_hosts=trusted_hosts_path(), bastions=bastions),
         close=bastions.close,
         script=script,
-        audit=AuditFile(audit_path()),
+        audit=AuditFile(audit_path(), user=_operator()),
         clock=RealClock(),
         operator=_operator(),
     )
@@ -167,7 +182,7 @@ def demo_fleet(demo: DemoFleet) -> Fleet:
     from k2tui.adapters.audit_file import AuditFile
     from k2tui.services.fleet import Fleet
 
-    doors = replace(real_doors(demo.make_link), audit=AuditFile(demo.layout.root / "audit.jsonl"))
+    doors = replace(real_doors(demo.make_link), audit=AuditFile(demo.layout.root / "audit.jsonl", user=_operator()))
     return Fleet(demo.settings, doors, simulated=True)
 
 
@@ -180,6 +195,15 @@ def _operator() -> str:
     except (KeyError, OSError):
         user = str(os.getuid())
     return f"{user}@{socket.gethostname()}"
+
+
+def _unknown_words(error: UsageError, *, as_json: bool) -> int:
+    from k2tui.commands.output import Output
+
+    if not as_json:
+        sys.stderr.write(error.usage)
+    problem = K2Error(error.message, code="usage", hint=f"{error.prog} --help shows them all", exit_code=ExitCode.USAGE)
+    return Output(as_json=as_json).error(problem)
 
 
 def _output(args: argparse.Namespace) -> Output:

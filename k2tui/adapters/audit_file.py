@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import getpass
 import json
 import os
-import socket
 import stat
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from pathlib import Path
 
 from k2tui.core.errors import K2Error
@@ -18,15 +16,11 @@ from k2tui.core.secrets import mask
 class AuditFile:
     """Appends to one file that only its owner can read; satisfies services.doors.Audit."""
 
-    def __init__(self, path: Path, *, user: str | None = None, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, path: Path, *, user: str, clock: Callable[[], float] = time.time) -> None:
+        """`user` is user@host of the person at the keyboard."""
         self._path = path
-        self._user = user or _user()
+        self._user = user
         self._clock = clock
-        self._known: frozenset[str] = frozenset()
-
-    def remember(self, secrets: Collection[str]) -> None:
-        """Mask these values too, whatever stands beside them."""
-        self._known |= frozenset(secrets)
 
     def write(self, *, node: str, action: str, subject: str, detail: str, result: str) -> None:
         """Append one line. Raises K2Error when it can't: a change that can't be written down isn't made."""
@@ -36,8 +30,8 @@ class AuditFile:
             "node": node,
             "action": action,
             "subject": subject,
-            "diff": mask(detail, self._known),
-            "result": mask(result, self._known),
+            "diff": mask(detail),
+            "result": mask(result),
         }
         line = (json.dumps(entry, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
         try:
@@ -76,12 +70,3 @@ class AuditFile:
             subject=str(self._path),
             hint="nothing is changed without it; free the disk or move that file away",
         )
-
-
-def _user() -> str:
-    """user@host of this machine."""
-    try:
-        name = getpass.getuser()
-    except (KeyError, OSError):  # a uid without a name, as in a container
-        name = str(os.geteuid())
-    return f"{name}@{socket.gethostname()}"

@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import argparse
+from typing import NoReturn
 
 from k2tui import __version__
 
 
+class UsageError(Exception):
+    """Words that are no command of k2tui."""
+
+    def __init__(self, message: str, usage: str, prog: str) -> None:
+        super().__init__(message)
+        self.message, self.usage, self.prog = message, usage, prog
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises where argparse would print and leave: programs are told in JSON."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, self.format_usage(), self.prog)
+
+
 def build_parser() -> argparse.ArgumentParser:
     """The tree of commands."""
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = _Parser(
         prog="k2tui",
         description="The control room of LLM servers reached by SSH. Without a command: the app.",
         epilog="Exit codes: 0 done and true, 1 done but the answer is bad, 2 usage or config, "
@@ -85,7 +101,7 @@ def _app(commands: Commands[argparse.ArgumentParser]) -> None:
     watch = commands.add_parser("watch", help="the app on one log that is already there; no config needed")
     watch.add_argument("path", metavar="[NODE:]PATH")
     demo = commands.add_parser("demo", help="the app on a simulated fleet: no GPU, no SSH, no config")
-    demo.add_argument("--nodes", metavar="N", type=int, default=4, help="simulated nodes (default 4)")
+    demo.add_argument("--nodes", metavar="N", type=_count, default=4, help="simulated nodes (default 4)")
     demo.add_argument("--fault", metavar="FAULT", help="what the simulated engine is told to do wrong")
     demo.add_argument("--check", action="store_true", help="play the whole journey without a screen")
     _json(demo)
@@ -93,3 +109,10 @@ def _app(commands: Commands[argparse.ArgumentParser]) -> None:
 
 def _json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="for programs: one document, or a line per event")
+
+
+def _count(text: str) -> int:
+    count = int(text) if text.isdecimal() else 0
+    if count < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
+    return count

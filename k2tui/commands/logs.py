@@ -101,6 +101,8 @@ async def _follow(link: NodeLink, wires: Wires, path: str, output: Output) -> No
                     subject=path,
                     exit_code=ExitCode.MISSING,
                 )
+            if chunk.event is not None:  # another file, or the same one cut: what was half a line stays one
+                _say(splitter.flush(), output)
             _say(splitter.feed(chunk.data), output)
         await link.connect()  # it is blocked: this says why
     finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TextIO
 
 from k2tui.core.errors import ConfigErrors, ExitCode, K2Error
@@ -24,20 +24,19 @@ class Output:
 
     def json(self, value: object) -> None:
         """One document, or one event, on a line of its own."""
-        self._out.write(json.dumps(value, ensure_ascii=False) + "\n")
-        self._out.flush()
+        value = masked_json(value)
+        text = json.dumps(value, ensure_ascii=False)
+        self._write((text if self._can_say(text) else json.dumps(value)) + "\n")
 
     def line(self, text: str) -> None:
         """One line of text; a live line before it is ended first."""
         self._end_live()
-        self._out.write(safe(text) + "\n")
-        self._out.flush()
+        self._write(safe(text) + "\n")
 
     def live(self, text: str) -> None:
         """A line that the next one overwrites; only on a terminal."""
         if self.is_terminal:
-            self._out.write(f"\r\x1b[K{safe(text)}")
-            self._out.flush()
+            self._write(f"\r\x1b[K{safe(text)}")
             self._live = True
 
     def aside(self, text: str) -> None:
@@ -78,8 +77,25 @@ class Output:
 
     def _end_live(self) -> None:
         if self._live:
-            self._out.write("\n")
+            self._write("\n")
             self._live = False
+
+    def _write(self, text: str) -> None:
+        if not self._can_say(text):  # a terminal that is not UTF-8, or a word that is no text
+            encoding = self._encoding()
+            text = text.encode(encoding, "backslashreplace").decode(encoding)
+        self._out.write(text)
+        self._out.flush()
+
+    def _can_say(self, text: str) -> bool:
+        try:
+            text.encode(self._encoding())
+        except UnicodeEncodeError:
+            return False
+        return True
+
+    def _encoding(self) -> str:
+        return self._out.encoding or "utf-8"
 
 
 def safe(text: str) -> str:
@@ -87,12 +103,24 @@ def safe(text: str) -> str:
     return mask(plain(text))
 
 
+def masked_json(value: object) -> object:
+    """The same document with the secrets in its texts masked."""
+    match value:
+        case str():
+            return mask(value)
+        case Mapping():
+            return {key: masked_json(item) for key, item in value.items()}
+        case list() | tuple():
+            return [masked_json(item) for item in value]
+    return value
+
+
 def error_json(error: K2Error) -> dict[str, object]:
     """An error for programs."""
     return {
         "type": "error",
         "code": error.code,
-        "message": mask(error.message),
+        "message": error.message,
         "subject": error.subject,
         "hint": error.hint,
     }

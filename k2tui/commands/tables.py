@@ -9,7 +9,7 @@ from collections.abc import Callable
 from k2tui.commands.output import Output
 from k2tui.commands.wires import Wires
 from k2tui.core.errors import ExitCode
-from k2tui.core.views import NodeView, ServerView
+from k2tui.core.views import LinkView, NodeView, ServerView
 from k2tui.services.fleet import Fleet
 
 UNKNOWN = "—"
@@ -65,9 +65,10 @@ def _print(which: str, fleet: Fleet, output: Output) -> None:
             ("NODE", "LINK", "GPUS", "VRAM USED", "LOAD", "NOTE"), [_node_cells(node) for node in fleet.nodes()]
         )
     else:
+        nodes = {node.settings.name: node for node in fleet.nodes()}
         output.table(
             ("NODE", "SERVER", "STATE", "PHASE", "PROGRESS", "RUN", "NOTE"),
-            [_server_cells(server) for server in fleet.servers()],
+            [_server_cells(server, nodes[server.settings.node]) for server in fleet.servers()],
         )
 
 
@@ -76,7 +77,8 @@ def _nodes(fleet: Fleet) -> list[dict[str, object]]:
 
 
 def _servers(fleet: Fleet) -> list[dict[str, object]]:
-    return [server_json(server) for server in fleet.servers()]
+    links = {node.settings.name: node.link for node in fleet.nodes()}
+    return [server_json(server) | link_json(links[server.settings.node]) for server in fleet.servers()]
 
 
 def node_json(node: NodeView) -> dict[str, object]:
@@ -86,9 +88,7 @@ def node_json(node: NodeView) -> dict[str, object]:
         "name": node.settings.name,
         "host": node.settings.host,
         "transport": node.settings.transport,
-        "link": node.link.phase,
-        "link_code": node.link.code,
-        "link_reason": node.link.reason,
+        **link_json(node.link),
         "gpus": [
             {
                 "index": gpu.index,
@@ -107,6 +107,11 @@ def node_json(node: NodeView) -> dict[str, object]:
         "memory_available_bytes": reading.host.memory_available_bytes,
         "memory_total_bytes": reading.host.memory_total_bytes,
     }
+
+
+def link_json(link: LinkView) -> dict[str, object]:
+    """How the way to a node stands, for programs."""
+    return {"link": link.phase, "link_code": link.code, "link_reason": link.reason}
 
 
 def server_json(server: ServerView) -> dict[str, object]:
@@ -145,12 +150,14 @@ def _node_cells(node: NodeView) -> list[str]:
     return [node.settings.name, node.link.phase, gpus, vram, _cell(reading.host.load_1m), note]
 
 
-def _server_cells(server: ServerView) -> list[str]:
+def _server_cells(server: ServerView, node: NodeView) -> list[str]:
     launch, run = server.launch, server.run
     progress = None if launch is None else launch.progress
     bar = UNKNOWN if progress is None else f"{progress.fraction:.0%} {progress.done}/{progress.total} {progress.unit}"
     note = ""
-    if launch is not None and launch.cause is not None:
+    if node.link.phase != "up":
+        note = node.link.reason or f"{node.settings.name} is not connected"
+    elif launch is not None and launch.cause is not None:
         note = launch.cause.line.strip()
     elif server.proof is not None:
         note = server.proof.text

@@ -42,7 +42,7 @@ class VerbEvent:
     """One step of a verb."""
 
     type: str
-    """preflight | stopping | stopped | started | phase | progress | ready | proved | failed | done."""
+    """preflight | stopping | stopped | started | phase | progress | link | ready | proved | failed | done."""
     server: str
     elapsed_s: float
     text: str

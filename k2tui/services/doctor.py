@@ -83,7 +83,7 @@ def _read(line: str, clock: Clock) -> Finding | None:
         case "shell":
             return Finding("shell", True, words)
         case "clock" if state.isdigit():
-            skew = int(state) - clock.time()
+            skew = int(state) - int(clock.time())  # the node tells whole seconds
             hint = None if abs(skew) < SKEW_S else "times in its logs are off by that much: start an NTP client there"
             return Finding("clock", hint is None, f"{skew:+.0f} s against this machine", hint)
         case "home":

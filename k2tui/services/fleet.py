@@ -281,9 +281,12 @@ class Fleet:
 
     def _warnings(self, name: str) -> tuple[str, ...]:
         room = self._room_of(name)
+        warnings: tuple[str, ...] = ()
+        if self._watch(name).api_key is not None:
+            warnings = (f"the API key stands in the command: every user of {room.settings.name} can read it in ps",)
         if room.link.state.phase is LinkPhase.UP:
-            return ()
-        return (f"{room.settings.name} is not connected: {room.link.state.reason or 'not reached yet'}",)
+            return warnings
+        return (*warnings, f"{room.settings.name} is not connected: {room.link.state.reason or 'not reached yet'}")
 
     def _watch(self, name: str) -> ServerWatch:
         if name not in self._watches:
@@ -338,6 +341,9 @@ class Fleet:
         event = self._node_tellers[node].of_link(self._rooms[node].link.state)
         if event is not None:
             self.record(*event)
+            for watch in self._watches.values():
+                if watch.settings.node == node:
+                    watch.changed.set()  # a verb that waits for its server looks at the link too
 
     def _server_changed(self, name: str) -> None:
         self.revision += 1

@@ -12,7 +12,7 @@ from k2tui.core.launch import Launch, LaunchKind, LaunchPhase, Progress
 from k2tui.core.runs import Run
 from k2tui.core.verbs import LaunchPlan, VerbEvent
 from k2tui.core.views import Proof, ServerView
-from k2tui.services.doors import Clock
+from k2tui.services.doors import Clock, LinkPhase
 from k2tui.services.gate import Gate
 from k2tui.services.run_scan import RunScan
 from k2tui.services.runs import RunKeeper
@@ -173,8 +173,14 @@ class Verbs:
         phase: LaunchPhase | None = None
         progress: Progress | None = None
         detail: str | None = None
+        lost = False
         while True:
             self.watch.changed.clear()
+            if self.watch.link.phase is LinkPhase.BLOCKED:
+                raise self._unwatched()
+            if lost is (self.watch.link.phase is LinkPhase.UP):
+                lost = not lost
+                yield told.event("link", self._lost_sentence() if lost else f"{self.watch.settings.node} is back")
             launch = self.watch.view.launch or Launch()
             if launch.phase is not phase:
                 phase = launch.phase
@@ -189,6 +195,22 @@ class Verbs:
             if launch.kind is LaunchKind.READY or launch.kind in _FAILED or self._gone():
                 return
             await self.watch.changed.wait()
+
+    def _lost_sentence(self) -> str:
+        settings, reason = self.watch.settings, self.watch.link.reason
+        why = f" ({reason})" if reason else ""
+        return f"{settings.node} is not connected{why}; {settings.name} goes on there, and the next try is planned"
+
+    def _unwatched(self) -> K2Error:
+        """Nobody will try the link again before the operator acts: waiting on would be waiting for ever."""
+        link, settings = self.watch.link, self.watch.settings
+        return K2Error(
+            f"{link.reason or f'{settings.node} is out of reach'}; {settings.name} goes on there unwatched",
+            code=link.code or "unreachable",
+            subject=settings.name,
+            hint=link.hint,
+            exit_code=ExitCode.UNREACHABLE,
+        )
 
     def _gone(self) -> bool:
         run = self.watch.view.run
@@ -282,6 +304,8 @@ def failure_sentence(view: ServerView) -> str:
     how = f"{launch.kind.value} in {launch.phase.value}"
     if launch.cause is not None:
         return f"{how}: {launch.cause.line.strip()}"
+    if launch.kind is LaunchKind.STOPPED and view.run is not None and view.run.stop_asked:
+        return f"{how}: somebody asked it to stop"
     if view.run is not None and view.run.exit_code is not None:
         return f"{how}: exit {view.run.exit_code}, and its log does not say why"
     return f"{how}: its log does not say why"

@@ -16,7 +16,7 @@ from k2tui.core.runs import Run
 from k2tui.core.settings import ServerSettings
 from k2tui.core.status import server_status
 from k2tui.core.views import Proof, ServerView, Witness
-from k2tui.services.doors import Clock, LinkPhase, NodeLink
+from k2tui.services.doors import Clock, LinkPhase, LinkState, NodeLink
 from k2tui.services.http_witness import HttpReading, ask_server
 from k2tui.services.log_watch import LogScripts, LogWatch
 from k2tui.services.prove import prove
@@ -78,6 +78,11 @@ class ServerWatch:
     def ring(self) -> LineRing:
         """The lines of the log that is followed now."""
         return self._log.ring if self._log is not None else self._empty_ring
+
+    @property
+    def link(self) -> LinkState:
+        """How the way to its node stands."""
+        return self._link.state
 
     @property
     def settled(self) -> bool:

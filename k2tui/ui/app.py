@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from textual import events
 from textual.screen import Screen
@@ -15,8 +15,19 @@ from k2tui.ui.fleetlike import Copier, FleetLike, UiClock
 from k2tui.ui.screens.base import K2Screen
 
 PULSES_PER_SECOND = 20
-LAZY_STEPS = 2.5
-"""Pulses that are left out when nothing has moved for a second."""
+LAZY_STEPS = 4
+"""Twentieths of a second between two pulses while the log stands still: each wakes the process up."""
+QUIET_AFTER = 10
+"""Twentieths of a second without a new line after which the log stands still."""
+
+
+@runtime_checkable
+class TypesAhead(Protocol):
+    """A screen that may have a field to type in."""
+
+    def type_ahead(self, event: events.Key) -> bool:
+        """Take a key that came before the field had the focus; False when it is not for the field."""
+        ...
 
 
 class K2App(DoingApp):
@@ -36,8 +47,8 @@ class K2App(DoingApp):
         self.history: list[str] = []
         """What was typed after `:`."""
         self._start_at, self._watch = start_at, watch
-        self._quiet = 0.0
-        """Pulses since something moved."""
+        self._quiet = 0
+        """Twentieths of a second since the log moved."""
 
     # ---- life
 
@@ -82,10 +93,10 @@ class K2App(DoingApp):
             await self.fleet.close()
 
     def _pulse(self) -> None:
-        """Twenty times a second, eight when nothing moves; outside of the message queue, so nearly free."""
+        """Twenty times a second, five when the log stands still; outside of the message queue, so nearly free."""
         if not self._running:
             return
-        steps = LAZY_STEPS if self._quiet > PULSES_PER_SECOND else 1
+        steps = LAZY_STEPS if self._quiet > QUIET_AFTER else 1
         asyncio.get_running_loop().call_later(steps / PULSES_PER_SECOND, self._pulse)
         self.ticks += steps
         self._quiet += steps
@@ -94,17 +105,31 @@ class K2App(DoingApp):
                 self.clear_note()
             screen = self.screen
             if isinstance(screen, K2Screen) and screen.pulse(self.fleet.revision, self.ticks):
-                self._quiet = 0.0
+                self._quiet = 0
         except Exception as error:  # handed to Textual, which shows it as it shows its own
             self.call_later(partial(_again, error))
 
     async def on_event(self, event: events.Event) -> None:
-        """A dialog that has just opened does not hear keys: they were meant for what was there before."""
+        """A key of a full screen acts at once: the way down to the focused pane and up again waits its turn at every
+        step, which is felt while a log pours in. A dialog that has just opened does not hear keys: they were meant for
+        what was there before."""
         if isinstance(event, events.Key) and not event.is_forwarded:
-            deaf_until = getattr(self.screen, "deaf_until", None)
+            screen = self.screen
+            if isinstance(screen, K2Screen) and screen.hears_keys:
+                handler = screen.handler_of_key(event)
+                if handler is not None:
+                    await self.run_action(handler, screen)
+                    return
+            deaf_until = getattr(screen, "deaf_until", None)
             if deaf_until is not None and self.clock.monotonic() < deaf_until:
                 return
         await super().on_event(event)
+
+    def on_key(self, event: events.Key) -> None:
+        """A key that nobody took: it may have been pressed a moment before what it was meant for was there."""
+        screen = self.screen
+        if isinstance(screen, TypesAhead) and screen.type_ahead(event):
+            event.prevent_default()
 
     async def action_app_leave(self) -> None:
         """Quit, wherever one is."""

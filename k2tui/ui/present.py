@@ -117,6 +117,11 @@ def duration(seconds: float | None) -> str:
     return f"{whole // 86_400}d{whole % 86_400 // 3600:02}h"
 
 
+def phase_time(seconds: float | None) -> str:
+    """A duration between two stamps of a log: they often count whole seconds, so none between them is `<1 s`."""
+    return "<1 s" if seconds is not None and 0 <= seconds < 0.05 else duration(seconds)
+
+
 def age(seconds: float | None) -> str:
     """An age in whole units, so that it does not flicker: `0 s`, `22 s`, `3 m`, `9 h`, `2 d`."""
     if seconds is None:

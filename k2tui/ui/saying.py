@@ -58,7 +58,7 @@ class SayingApp(App[None], inherit_bindings=False):
         self.actions = {action.id: action for action in moved(fleet.settings.keys)}
         self.set_keymap(keymap_of(self.actions.values()))
         self.note: Note | None = None
-        self.ticks = 0.0
+        self.ticks = 0
         """Twentieths of a second since the fleet was last drawn."""
         self.empty_ring = LineRing(1)
         """The log of a fleet without servers."""

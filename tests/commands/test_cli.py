@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -187,3 +189,37 @@ def test_a_broken_config_is_one_line_and_exit_2(tmp_path: Path, capsys: pytest.C
 def test_a_watch_of_a_missing_file_says_how_to_name_a_node(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["watch", "/no/such.log"]) == 3
     assert "NODE:PATH" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words", [["start"], ["bogus"], ["stop", "toy", "--bogus"], ["demo", "--nodes", "0"], ["config"]]
+)
+def test_wrong_words_are_told_to_programs_in_json(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*words, "--json"]) == 2
+    told = spoken(capsys)
+    assert (told["type"], told["code"]) == ("error", "usage")
+
+
+def test_wrong_words_are_told_to_people_with_what_would_be_right(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["start"]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("usage: k2tui start")
+    assert "Traceback" not in told.err
+
+
+def test_servers_says_why_a_node_is_out_of_reach(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(
+        f'[nodes.gone]\nhost = "127.0.0.1"\nport = {free_port()}\n[servers.s]\nnode = "gone"\nlog = "/x"\n',
+        encoding="utf-8",
+    )
+    assert main(["--config", str(path), "servers"]) == 4
+    assert "refused" in capsys.readouterr().out
+
+
+def test_a_full_disk_under_the_answer_is_one_line(config: str) -> None:
+    with Path("/dev/full").open("wb") as full:
+        command = [sys.executable, "-m", "k2tui", "--config", config, "config", "show"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "k2tui: the answer can't be written: No space left on device\n")

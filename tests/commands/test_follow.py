@@ -73,3 +73,15 @@ def test_a_key_that_changed_meanwhile_ends_it_with_the_reason(sshd: Sshd, follow
     _, aside = follower.communicate()
     assert follower.returncode == 4
     assert "changed" in aside
+
+
+def test_half_a_line_of_a_log_that_was_rotated_stays_apart(follower: subprocess.Popen[str], tmp_path: Path) -> None:
+    assert follower.stdout is not None
+    log = tmp_path / "server.log"
+    with log.open("a", encoding="utf-8") as old:
+        old.write("second\nhalf")
+    assert follower.stdout.readline() == "first\n"
+    assert follower.stdout.readline() == "second\n"
+    log.rename(tmp_path / "server.log.1")
+    log.write_text("new\n", encoding="utf-8")
+    assert [follower.stdout.readline(), follower.stdout.readline()] == ["half\n", "new\n"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 
+import pytest
+
 from k2tui.commands.output import Output
 from k2tui.core.errors import ConfigErrors, ExitCode, K2Error
 
@@ -59,3 +61,27 @@ def test_a_live_line_is_for_terminals_only() -> None:
     output, out, _ = speak(as_json=False)
     output.live("50%")
     assert out.getvalue() == ""
+
+
+def test_programs_are_told_no_secret_either() -> None:
+    output, out, _ = speak(as_json=True)
+    output.json({"type": "line", "text": "server_args: api_key='topsecret99'", "more": [{"a": "hf_ABCDEFGHIJKLMNOP"}]})
+    assert "topsecret99" not in out.getvalue()
+    assert "hf_ABC" not in out.getvalue()
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_what_the_terminal_cannot_write_ends_nothing(encoding: str) -> None:
+    raw = io.BytesIO()
+    output = Output(as_json=False, out=io.TextIOWrapper(raw, encoding=encoding))
+    output.line("— \udcff")
+    output.table(("NODE",), [("—",)])
+    assert raw.getvalue().endswith("NODE\n—\n".encode(encoding, "backslashreplace"))
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
+def test_json_is_json_in_every_encoding(encoding: str) -> None:
+    raw = io.BytesIO()
+    out = io.TextIOWrapper(raw, encoding=encoding)
+    Output(as_json=True, out=out).json({"text": "— é 😀 \udcff"})
+    assert json.loads(raw.getvalue()) == {"text": "— é 😀 \udcff"}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from textual import events
+from textual.keys import _character_to_key
 
 from k2tui.core.errors import K2Error
 from k2tui.core.events import Severity
@@ -12,8 +14,10 @@ from k2tui.core.launch import LaunchPhase, Progress
 from k2tui.ui.app import K2App
 from k2tui.ui.saying import EVENTS_KEPT
 from k2tui.ui.screens.events import EventsScreen
+from k2tui.ui.screens.help import ChooseScreen
+from k2tui.ui.screens.sheet import LaunchSheet
 from tests.fakes.fleet import FakeFleet, connected, settings_of
-from tests.ui.helpers import app_on, screen_text, shows, until
+from tests.ui.helpers import app_on, rows_of, screen_text, shows, until
 
 
 def ready(nodes: int = 1) -> FakeFleet:
@@ -196,3 +200,57 @@ async def test_secrets_never_reach_the_screen_from_anywhere() -> None:
         app.say(f"token {secret}")
         await pilot.pause()
         assert secret not in screen_text(app)
+
+
+async def test_every_size_is_taken_at_once_when_the_terminal_changes() -> None:
+    fleet = ready()
+    app = app_on(fleet)
+    async with app.run_test(size=(200, 50)) as pilot:
+        for width, height in ((80, 24), (120, 40), (70, 18), (200, 50)):
+            await pilot.resize_terminal(width, height)
+            await until(pilot, lambda w=width, h=height: [len(r) for r in rows_of(app)] == [w] * h)  # type: ignore[misc]
+            await shows(pilot, "? help", "Log")
+        await shows(pilot, "RTX PRO 6000", "Events")
+
+
+async def test_a_click_selects_a_row_where_the_mouse_is_wanted() -> None:
+    fleet = ready(4)
+    app = app_on(fleet)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shows(pilot, "kimi-4")
+        await pilot.click("#rows", offset=(5, 4))
+        await until(pilot, lambda: app.front.chosen_node == "gpu-c")  # type: ignore[union-attr]
+
+
+async def test_a_burst_of_keys_is_typed_and_does_not_act() -> None:
+    fleet = ready()
+    app = app_on(fleet)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shows(pilot, "READY")
+        for character in ":quitting":
+            app.post_message(events.Key(_character_to_key(character), character))
+        await shows(pilot, ": quitting")
+        assert app.is_running
+
+
+async def test_a_burst_into_the_palette_finds() -> None:
+    app = app_on(ready())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shows(pilot, "READY")
+        app.post_message(events.Key("f1", None))
+        for character in "quit":
+            app.post_message(events.Key(character, character))
+        await until(pilot, lambda: isinstance(app.screen, ChooseScreen) and app.screen.field.value == "quit")
+
+
+async def test_a_burst_through_the_sheet_never_restarts() -> None:
+    fleet = ready()
+    app = app_on(fleet)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shows(pilot, "READY")
+        for key in ("r", "tab", "enter", "right", "enter"):
+            app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await until(pilot, lambda: isinstance(app.screen, LaunchSheet))
+        await pilot.pause()
+        assert isinstance(app.screen, LaunchSheet)
+        assert fleet.asked == []

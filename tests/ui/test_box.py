@@ -10,6 +10,7 @@ from k2tui.core.views import ServerStatus
 from k2tui.ui.screens.box import BoxScreen
 from k2tui.ui.screens.fleet import FleetScreen
 from k2tui.ui.screens.server import ServerScreen
+from k2tui.ui.widgets.pane import Pane
 from tests.fakes.fleet import FakeFleet, connected, gpus, reading, settings_of
 from tests.ui.helpers import app_on, rows_of, screen_text, shows, until
 
@@ -225,3 +226,17 @@ async def test_a_node_out_of_reach_shows_the_reason_and_the_countdown() -> None:
         await shows(pilot, "retry in 5 s")
         await pilot.press("C")
         await until(pilot, lambda: fleet.retried == ["gpu-a"])
+
+
+async def test_the_title_of_the_focused_pane_stands_out() -> None:
+    app = app_on(loading())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shows(pilot, "LOADING")
+
+        def marked() -> list[str | None]:
+            panes = app.screen.query(Pane)
+            return [pane.id for pane in panes if any(role == "title-focus" for _, role in pane._rows[0][0])]
+
+        await until(pilot, lambda: marked() == ["log"])
+        await pilot.press("tab")
+        await until(pilot, lambda: marked() == ["launch"])

@@ -211,3 +211,17 @@ async def test_notes_go_away_by_themselves() -> None:
         fleet.clock.go(30)
         await gone(pilot, "for a while")
         assert "? help" in screen_text(app)
+
+
+@pytest.mark.parametrize("line", ["theme k2-light", "nonsense", "follow"])
+async def test_the_focus_comes_back_to_its_pane_after_a_command(line: str) -> None:
+    app = app_on(running())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("tab")
+        before = app.screen.focused
+        assert before is not None
+        await pilot.press(":", *line, "enter")
+        await until(pilot, lambda: app.front is not None and app.front.prompt is None)
+        await until(pilot, lambda: app.screen.focused is before and before.has_focus)
+        await pilot.pause()
+        assert app.screen.focused is before

@@ -9,7 +9,8 @@ from k2tui.core.settings import NodeSettings
 from k2tui.core.views import ServerStatus
 from k2tui.ui.screens.fleet import FleetScreen
 from k2tui.ui.screens.server import ServerScreen
-from k2tui.ui.widgets.rows import ServerRows, columns_for
+from k2tui.ui.widgets.grid import columns_for
+from k2tui.ui.widgets.rows import ServerRows
 from tests.fakes.fleet import FakeFleet, connected, settings_of
 from tests.ui.helpers import app_on, gone, rows_of, screen_text, shows, until
 

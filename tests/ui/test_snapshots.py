@@ -36,6 +36,9 @@ def loading(theme: str = "k2-dark") -> FakeFleet:
     fleet.phase(
         "kimi", LaunchPhase.WEIGHTS, SHARDS, model="/shared/kimi-k2.5-int4", ranks_loaded=frozenset({"TP0", "TP1"})
     )
+    fleet.clock.go(9.1)
+    fleet.read("gpu-a", reading(fleet.clock, gpus(8)))
+    fleet.set("kimi", witnesses=(Witness("process", True, "alive, pid 41233", fleet.clock.at),))
     fleet.log(
         "kimi",
         "[2026-11-30 13:59:50] server_args={'model_path': '/shared/kimi-k2.5-int4', 'tp_size': 8, 'port': 30000}",

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.geometry import Region, Size
 from textual.layout import Layout
 from textual.screen import Screen
 
 from k2tui.core.views import ServerView
-from k2tui.ui.actions import CHANGING
+from k2tui.ui.actions import CHANGING, handler_of
 from k2tui.ui.layout import PlacedLayout, Places
 from k2tui.ui.present import number
 from k2tui.ui.scene import Scene
@@ -51,6 +52,7 @@ class K2Screen(Screen[None], inherit_bindings=False):
         self.zoomed = False
         self.held = False
         self.scene: Scene | None = None
+        self._handlers: dict[str, str] | None = None
         self._seen_revision = -1
         self._shown_places: Places = {}
         self._good_for = 0.0
@@ -138,7 +140,7 @@ class K2Screen(Screen[None], inherit_bindings=False):
         return [pane for pane in self.panes if pane.id in self._shown_places]
 
     def pulse(self, fleet_revision: int, ticks: float) -> bool:
-        """Show what changed; True when something had. Costs a few comparisons when nothing did.
+        """Show what changed; True when the log had. Costs a few comparisons when nothing did.
 
         `ticks` is how many twentieths of a second passed since the last redraw: the fleet is drawn four times a
         second at most, the log at each pulse.
@@ -148,11 +150,8 @@ class K2Screen(Screen[None], inherit_bindings=False):
             return False
         log = self.log_pane
         moved = log is not None and log.catch_up()
-        if fleet_revision != self._seen_revision:
-            if ticks >= TICKS_BETWEEN:
-                self.redraw()
-            return True
-        if ticks >= self._good_for:
+        changed = fleet_revision != self._seen_revision and ticks >= TICKS_BETWEEN
+        if changed or ticks >= self._good_for:
             self.redraw()
         return moved
 
@@ -174,7 +173,7 @@ class K2Screen(Screen[None], inherit_bindings=False):
             return
         width = self.size.width
         if self.is_too_small:
-            text = f" {width}×{self.size.height} is too small: {LEAST_WIDTH}×{LEAST_HEIGHT} at least  (q back, ? help)"
+            text = f" {width}×{self.size.height} is too small, {LEAST_WIDTH}×{LEAST_HEIGHT} is the least"
             self.status.show_line(((text, "warning"),))
         else:
             self.status.show_line(self.status_row(self.scene, width))
@@ -184,7 +183,9 @@ class K2Screen(Screen[None], inherit_bindings=False):
         if note is not None:
             self.keys.show_note(note.text, note.role)
         else:
-            off = CHANGING if self.scene.read_only else ()
+            server = self.chosen_server
+            watched = server is not None and server.settings.profile is None
+            off = CHANGING if self.scene.read_only or watched else ()
             actions = self.k2.actions
             self.keys.show_keys([actions[action_id] for action_id in self.SHOWN], off=off, labels=self._labels())
 
@@ -281,6 +282,16 @@ class K2Screen(Screen[None], inherit_bindings=False):
         self.set_focus(ring[(at + step) % len(ring)])
         self.relayout()
 
-    def handlers(self) -> dict[str, Any]:
-        """Action id to its method, for tests and for the palette."""
-        return {action_id: getattr(self, f"action_{action_id.replace('.', '_')}", None) for action_id in self.HERE}
+    # ---- keys
+
+    @property
+    def hears_keys(self) -> bool:
+        """True while keys act at once: not while something is typed, and not before the first scene was drawn."""
+        return self.prompt is None and self.scene is not None
+
+    def handler_of_key(self, event: events.Key) -> str | None:
+        """What a key does here, with the keys that the operator moved; the same as the bindings say."""
+        if self._handlers is None:
+            actions = [self.k2.actions[action_id] for action_id in self.HERE]
+            self._handlers = {key: handler_of(action.id) for action in actions for key in action.keys}
+        return self._handlers.get(event.character if event.is_printable and event.character else event.key)

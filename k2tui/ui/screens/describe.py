@@ -106,7 +106,7 @@ def described(server: ServerView, scene: Scene, fleet: FleetLike) -> list[Line |
     if launch is not None:
         rows += [(), (("Launch", "title"),)]
         for row in phase_rows(launch, scene.log_now(node)):
-            rows.append(_row(present.PHASE_WORDS[row.phase], f"{row.state:<8} {present.duration(row.elapsed_s):>8}"))
+            rows.append(_row(present.PHASE_WORDS[row.phase], f"{row.state:<8} {present.phase_time(row.elapsed_s):>8}"))
         rows.append(_row("took", present.duration(launch_took(launch))))
         if launch.cause is not None:
             rows += [

@@ -102,6 +102,10 @@ class Dialog(ModalScreen[str | None], inherit_bindings=False):
         box = Region((size.width - width) // 2, (size.height - height) // 2, width, height)
         return {"frame": box, **self.field_places(box.shrink((1, 2, 1, 2)))}
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """In its first moment nothing acts: also keys that were on their way when it opened come from before."""
+        return self.deaf_until is not None and self.k2.clock.monotonic() >= self.deaf_until
+
     def action_app_open(self) -> None:
         if self.focused is self.buttons:
             self.pressed(self.buttons.answer)

@@ -13,9 +13,10 @@ from k2tui.ui.screens.serving import ServerKeysScreen
 from k2tui.ui.spans import Line
 from k2tui.ui.widgets.event_rows import EventRows
 from k2tui.ui.widgets.gpu_rows import GpuPane, rows_wanted
+from k2tui.ui.widgets.grid import SORTS
 from k2tui.ui.widgets.pane import Pane
 from k2tui.ui.widgets.preview import PreviewPane
-from k2tui.ui.widgets.rows import SORTS, ServerRows
+from k2tui.ui.widgets.rows import ServerRows
 from k2tui.ui.widgets.status_line import gpu_counts, node_counts, server_counts, status_line
 
 SHORT = 30
@@ -86,6 +87,10 @@ class FleetScreen(ServerKeysScreen):
         self.sorting = True
         choices = "  ".join(f"{key} {word}" for key, (word, _) in SORTS.items())
         self.k2.say(f"sort by: {choices}  o as in the config", "text")
+
+    @property
+    def hears_keys(self) -> bool:
+        return super().hears_keys and not self.sorting
 
     def on_key(self, event: events.Key) -> None:
         """The letter after `o`."""

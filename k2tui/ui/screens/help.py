@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from textual import events
 from textual.geometry import Region, Size
 from textual.widget import Widget
 from textual.widgets import Input
@@ -18,6 +19,7 @@ from k2tui.ui.spans import Line, cell
 from k2tui.ui.theme import theme_names
 from k2tui.ui.widgets.frame import Button, Buttons
 from k2tui.ui.widgets.pane import Pane
+from k2tui.ui.widgets.prompt import type_into
 
 if TYPE_CHECKING:
     from k2tui.ui.app import K2App
@@ -92,6 +94,8 @@ class ChooseScreen(Dialog):
         self._hidden = Buttons([Button("", "Close")])
         super().__init__()
         self._title_text = title
+        self._ahead: list[events.Key] | None = []
+        """Keys that came before the field was there; None once it is."""
         answers = [entry.answer for entry in entries]
         self.list.cursor = answers.index(at) if at in answers else 0
 
@@ -100,6 +104,19 @@ class ChooseScreen(Dialog):
 
     def began(self) -> None:
         self.set_focus(self.field)
+        ahead, self._ahead = self._ahead or [], None
+        for event in ahead:
+            type_into(self.field, event)
+
+    def type_ahead(self, event: events.Key) -> bool:
+        """Keys that write and reached the app were pressed before the field was there."""
+        if not (event.is_printable or event.key == "backspace"):
+            return False
+        if self._ahead is None:
+            type_into(self.field, event)
+        else:
+            self._ahead.append(event)
+        return True
 
     def box_size(self, size: Size) -> Size:
         return Size(min(100, size.width - 2), min(size.height - 2, len(self.list._all) + 6, 40))

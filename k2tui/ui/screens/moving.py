@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from textual import events
 
 from k2tui.ui.screens.base import K2Screen
+
+if TYPE_CHECKING:
+    from k2tui.ui.widgets.prompt import Prompt
 
 
 @runtime_checkable
@@ -41,6 +46,9 @@ class MovingScreen(K2Screen):
 
     def moved(self) -> None:
         """The cursor may be on another row now."""
+
+    def on_click(self) -> None:
+        self.moved()
 
     def action_move_down(self) -> None:
         self._move("down")
@@ -85,11 +93,8 @@ class MovingScreen(K2Screen):
 
     # ---- typing
 
-    def open_prompt(self, prompt: object) -> None:
+    def open_prompt(self, prompt: Prompt) -> None:
         """Put a prompt in the place of the keys."""
-        from k2tui.ui.widgets.prompt import Prompt  # noqa: PLC0415  not needed for the first paint
-
-        assert isinstance(prompt, Prompt)
         if self.prompt is not None:
             return
         self._before_prompt = self.pane
@@ -105,6 +110,10 @@ class MovingScreen(K2Screen):
         prompt.remove()
         self.set_focus(self._before_prompt or self.first_pane())
         self.relayout()
+
+    def type_ahead(self, event: events.Key) -> bool:
+        """Keys that came before the prompt had the focus are for the prompt."""
+        return self.prompt is not None and event.key != "escape" and self.prompt.type_ahead(event)
 
     def action_find_open(self) -> None:
         from k2tui.ui.widgets.prompt import Prompt  # noqa: PLC0415  not needed for the first paint

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
+from textual import events
+from textual.app import ComposeResult
 from textual.geometry import Region, Size
 from textual.widget import Widget
 from textual.widgets import Input
@@ -18,56 +20,14 @@ from k2tui.ui.fleetlike import FleetLike
 from k2tui.ui.layout import Places
 from k2tui.ui.screens.dialog import Dialog
 from k2tui.ui.sheet_state import Draft, Edit, edit_of
-from k2tui.ui.spans import Line, Span, cell, joined, wrapped
-from k2tui.ui.widgets.flags_pane import KIND_ROLE
+from k2tui.ui.spans import Line, Span, joined, wrapped
 from k2tui.ui.widgets.frame import Button, Buttons
 from k2tui.ui.widgets.keys_line import KeysLine
-from k2tui.ui.widgets.pane import Pane
 from k2tui.ui.widgets.prompt import Prompt
+from k2tui.ui.widgets.sheet_rows import SheetRows
 
 WIDEST = 120
 MOVES = ("move.down", "move.up", "move.top", "move.bottom", "move.page_down", "move.page_up")
-
-
-class SheetRows(Pane):
-    """Flags and variables, running against next."""
-
-    title = "Flags and environment"
-    lists = True
-
-    def show_settings(self, settings: Sequence[Setting], *, old_title: str) -> None:
-        """Draw them; changed ones stand out where they are. `old_title` says what they are compared with."""
-        self.settings = list(settings)
-        width = self.inner_width
-        name_width = min(34, width // 2)
-        value_width = (width - name_width - 4) // 2
-        self.heading = (
-            joined(
-                [
-                    (cell("  NAME", name_width + 2, "muted"),),
-                    (cell(old_title, value_width - 2, "muted"),),
-                    (cell("NEXT", value_width - 2, "muted"),),
-                ]
-            ),
-        )
-        changed = sum(1 for setting in settings if setting.kind != " ")
-        info: Line = ((f"{changed} changed", "changed"),) if changed else (("nothing changed", "muted"),)
-        self.show([_row(setting, name_width, value_width - 2) for setting in settings], info)
-
-
-def _row(setting: Setting, name_width: int, value_width: int) -> Line:
-    role = KIND_ROLE[setting.kind]
-    return joined(
-        [
-            ((f"{setting.kind} ", role), cell(setting.name, name_width, "text" if setting.kind == " " else role)),
-            (cell(_value(setting.old), value_width, "muted"),),
-            (cell(_value(setting.new), value_width, "text" if setting.kind == " " else role),),
-        ]
-    )
-
-
-def _value(value: str | None) -> str:
-    return "(absent)" if value is None else value or "on"
 
 
 class LaunchSheet(Dialog):
@@ -133,7 +93,7 @@ class LaunchSheet(Dialog):
             fields.append(self.confirm)
         return [*fields, self._buttons]
 
-    def compose(self):  # type: ignore[no-untyped-def]  # the base's own
+    def compose(self) -> ComposeResult:
         yield from super().compose()
         yield self.keys
 
@@ -240,10 +200,9 @@ class LaunchSheet(Dialog):
     def _redraw(self) -> None:
         self.lay_out()
 
-    def _ask(self, label: str, value: str, done: object) -> None:
+    def _ask(self, label: str, value: str, done: Callable[[str], None]) -> None:
         if self.prompt is not None:
             return
-        assert callable(done)
 
         def finished(text: str) -> None:
             self._close_prompt()
@@ -252,6 +211,10 @@ class LaunchSheet(Dialog):
         self.prompt = Prompt(label, value=value, on_done=finished)
         self.mount(self.prompt)
         self.lay_out()
+
+    def type_ahead(self, event: events.Key) -> bool:
+        """Keys that came before the prompt had the focus are for the prompt."""
+        return self.prompt is not None and event.key != "escape" and self.prompt.type_ahead(event)
 
     def _close_prompt(self) -> None:
         if self.prompt is not None:
@@ -308,7 +271,7 @@ class LaunchSheet(Dialog):
         self.k2.copy(self.plan.command, "the command")
 
     def _selected(self) -> Setting | None:
-        settings = getattr(self.rows, "settings", [])
+        settings = self.rows.settings
         return settings[self.rows.cursor] if self.rows.cursor < len(settings) else None
 
     # ---- keys

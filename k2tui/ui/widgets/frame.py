@@ -89,8 +89,6 @@ class Buttons(Drawn, can_focus=True):
     def lay_out(self) -> None:
         self.draw()
 
-    def on_focus(self) -> None:
-        self.draw()
-
-    def on_blur(self) -> None:
+    def watch_has_focus(self, _has_focus: bool) -> None:
+        """Only with the focus does a button stand out."""
         self.draw()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from k2tui.core.launch import PHASES, Launch, LaunchKind, LaunchPhase
+from k2tui.core.launch import PHASES, Launch, LaunchKind, LaunchPhase, Progress
 from k2tui.core.secrets import mask
-from k2tui.core.views import ServerStatus, ServerView
+from k2tui.core.views import LinkView, ServerStatus, ServerView
 from k2tui.ui import present
-from k2tui.ui.present import PHASE_WORDS, STATUS_GLYPH, STATUS_ROLE, duration
+from k2tui.ui.logline import parts_of
+from k2tui.ui.present import PHASE_WORDS, STATUS_GLYPH, STATUS_ROLE, duration, phase_time
 from k2tui.ui.scene import Scene, launch_took, since
 from k2tui.ui.spans import Line, Span, ends, joined, spread, width_of, wrapped
 from k2tui.ui.widgets.pane import Pane
@@ -17,6 +18,8 @@ from k2tui.ui.widgets.state_pane import proof_lines, witness_lines
 SHOWN_PHASES = tuple(phase for phase in PHASES if phase is not LaunchPhase.SERVING)
 _FAILED = (LaunchKind.CRASHED, LaunchKind.HUNG, LaunchKind.MISCONFIGURED)
 _LABEL_WIDTH = 12
+GRAPH_UNITS = ("graphs", "sizes")
+"""What bars of graph capture count; all others count parts of the weights."""
 
 _GLYPH = {"done": "✓", "now": "▸", "failed": "✗", "waiting": "·"}
 _ROLE = {"done": "phase-done", "now": "phase-loading", "failed": "phase-failed", "waiting": "phase-waiting"}
@@ -81,9 +84,9 @@ def headline(server: ServerView, scene: Scene, *, named: bool = True) -> Line:
 
 
 def progress_spans(launch: Launch, width: int, *, unit: bool = True) -> Line:
-    """`━━━━━━╸─── 80 %  51/64 shards`, as wide as there is room; empty without a bar."""
+    """`━━━━━━╸─── 80 %  51/64 shards`, as wide as there is room; empty where the present phase has no bar."""
     progress = launch.progress
-    if progress is None or progress.total <= 0:
+    if progress is None or progress.total <= 0 or _is_past(launch.phase, progress):
         return ()
     count = f"{progress.done}/{progress.total}" + (f" {progress.unit}" if unit else "")
     percent = f"{present.percent(progress.fraction):>5}"
@@ -92,6 +95,14 @@ def progress_spans(launch: Launch, width: int, *, unit: bool = True) -> Line:
         return ((percent.strip(), "bar"),) if width < len(count) + 8 else ((percent + "  ", "bar"), (count, "text"))
     filled, rest = present.bar(progress.fraction, min(room, 40))
     return ((filled, "bar"), (rest, "bar-rest"), (f" {percent}  ", "strong"), (count, "text"))
+
+
+def _is_past(phase: LaunchPhase, progress: Progress) -> bool:
+    """True for a bar that was drawn to its end in an earlier phase: it says nothing of this one."""
+    if progress.done < progress.total:
+        return False
+    own = LaunchPhase.CUDA_GRAPH if progress.unit in GRAPH_UNITS else LaunchPhase.WEIGHTS
+    return phase.order > own.order
 
 
 def _ranks(launch: Launch) -> Line:
@@ -110,7 +121,7 @@ def phase_lines(launch: Launch, log_now: float | None, width: int) -> list[Line]
     for row in rows:
         role = _ROLE[row.state]
         name_role = {"done": "text", "now": "strong", "failed": "phase-failed"}.get(row.state, "phase-waiting")
-        time_text = "" if row.state == "waiting" else duration(row.elapsed_s)
+        time_text = "" if row.state == "waiting" else phase_time(row.elapsed_s)
         head: Line = (
             (f"{_GLYPH[row.state]} ", role),
             (f"{PHASE_WORDS[row.phase]:<{_LABEL_WIDTH}}", name_role),
@@ -134,7 +145,7 @@ def phase_summary(launch: Launch, log_now: float | None, width: int, *, head: Li
         ((f"{_GLYPH[row.state]} ", _ROLE[row.state]), (PHASE_WORDS[row.phase], "muted"), (f" {time}", "text"))
         for row in phase_rows(launch, log_now)
         if row.state == "done" and row.phase is not LaunchPhase.READY
-        for time in (duration(row.elapsed_s),)
+        for time in (phase_time(row.elapsed_s),)
     ]
     return spread([head, *done] if head else done, width)
 
@@ -147,7 +158,7 @@ def present_line(launch: Launch, log_now: float | None, width: int) -> Line:
     head: Line = (
         (f"{_GLYPH[row.state]} ", _ROLE[row.state]),
         (PHASE_WORDS[row.phase], "strong"),
-        (f" {duration(row.elapsed_s)}", "text"),
+        (f" {phase_time(row.elapsed_s)}", "text"),
     )
     return joined([head, progress_spans(launch, width - width_of(head) - 2)])
 
@@ -168,14 +179,14 @@ def cause_lines(server: ServerView, width: int, rows: int) -> list[Line]:
     if cause.rank is not None:
         where.append((f"  rank {cause.rank}", "text"))
     where.append((f"  line {cause.line_number}", "muted"))
-    advice = [
-        ((f"→ {text}" if first else f"  {text}", "text"),)
-        for item in server.advice
-        for first, text in ((n == 0, t) for n, t in enumerate(wrapped(item.text, width - 2, 3)))
-    ]
-    room = max(1, rows - 1 - len(advice))
-    quoted: list[Line] = [((text, "log-error"),) for text in wrapped(mask(cause.line), width, room)]
-    return [tuple(where), *quoted, *advice][: max(2, rows)]
+    advice: list[Line] = []
+    for item in server.advice:
+        left = max(1, rows - 2) - len(advice)
+        text = wrapped(item.text, width - 2, min(3, left))
+        advice += [((f"{'→' if first == 0 else ' '} {part}", "text"),) for first, part in enumerate(text)]
+    message = parts_of(cause.line).message.strip() or cause.line
+    quoted = wrapped(mask(message), width, max(1, rows - 1 - len(advice)))
+    return [tuple(where), *(((part, "log-error"),) for part in quoted), *advice]
 
 
 def quiet_line(server: ServerView, log_now: float | None) -> Line:
@@ -189,6 +200,20 @@ def quiet_line(server: ServerView, log_now: float | None) -> Line:
     )
 
 
+def link_lines(link: LinkView, now: float, width: int) -> list[Line]:
+    """Why the node is not connected, when the next try is, and what to do; nothing while it is."""
+    if link.phase == "up" or link.reason is None:
+        return []
+    lines: list[Line] = [((present.link_words(link, now), "bad"),)]
+    hint = "C shows the key that it offers" if link.code == "host_key_unknown" else link.hint
+    if hint is not None:
+        lines += [
+            ((f"→ {text}" if first == 0 else f"  {text}", "text"),)
+            for first, text in enumerate(wrapped(hint, width - 2, 2))
+        ]
+    return lines
+
+
 def _launch_block(server: ServerView, log_now: float | None, width: int, room: int, *, state: bool) -> list[Line]:
     launch = server.launch
     if launch is None:
@@ -197,7 +222,7 @@ def _launch_block(server: ServerView, log_now: float | None, width: int, room: i
         took = launch_took(launch)
         if room >= len(SHOWN_PHASES) + (3 if state else 0):
             return phase_lines(launch, log_now, width)
-        head: Line = (("launched in ", "muted"), (duration(took), "text"))
+        head: Line = (("launched in ", "muted"), (phase_time(took), "text"))
         return phase_summary(launch, log_now, width, head=head) if room > 4 else [head]
     if launch.kind in _FAILED or room < len(SHOWN_PHASES):
         lines = [present_line(launch, log_now, width), *phase_summary(launch, log_now, width)]
@@ -216,8 +241,8 @@ def launch_lines(
     quiet = quiet_line(server, log_now)
     lines: list[Line] = [ends(headline(server, scene), quiet, width)] if head else [quiet] if quiet else []
     node = scene.node(server.settings.node)
-    if node is not None and node.link.phase != "up" and (node.link.reason or server.status is ServerStatus.STALE):
-        lines.append(((present.link_words(node.link, scene.now), "bad"),))
+    if node is not None:
+        lines += link_lines(node.link, scene.now, width)
     if server.launch is None and server.status is ServerStatus.DOWN:
         verb = "only watched: no profile" if server.settings.profile is None else f"profile {server.settings.profile}"
         lines.append((("not running", "muted"), ("  ", "text"), (verb, "muted")))

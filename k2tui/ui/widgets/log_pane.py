@@ -217,6 +217,8 @@ class LogPane(Pane):
             return
         self._drawn_end = self.ring.end
         rows = self._rows_from_end() if self.following else self._rows_from_top()
+        if not rows and not len(self.ring):
+            rows = [((("nothing in the log yet", "muted"),), False)]
         drawn: list[tuple[Line, str | None]] = [(self._title_line(), None)]
         for line, is_selected in rows[: self.page]:
             row = ("cursor" if self.has_focus else "cursor-blurred") if is_selected else None
@@ -253,7 +255,7 @@ class LogPane(Pane):
         """The selected line is held and shown; the top moves as little as it must."""
         self._at = self._number(self.view.position_of(self._at))
         at, top = self.view.position_of(self._at), self.view.position_of(self._top)
-        top = min(top, at)
+        top = min(top, at) if self.wrap else min(top, at, max(0, self.view.count - self.page))
         first = max(top, at - self.page + 1)
         if self.wrap:
             height = 0

@@ -144,7 +144,7 @@ class Pane(Drawn, can_focus=True):
         self._draw()
 
     def move(self, way: str) -> None:
-        """`up`, `down`, `top`, `bottom`, `page_up`, `page_down`; a pane that can do more takes more words."""
+        """`up`, `down`, `top`, `bottom`, `page_up`, `page_down`; any other word moves nothing."""
         steps = {"up": -1, "down": 1, "page_up": -self.page, "page_down": self.page}
         last = max(0, len(self._body) - 1)
         if self.lists:
@@ -163,11 +163,15 @@ class Pane(Drawn, can_focus=True):
         self._settle()
         self._draw()
 
-    def on_focus(self) -> None:
+    def watch_has_focus(self, _has_focus: bool) -> None:
+        """Its title tells; no style sheet has a say in it."""
         self._draw()
 
-    def on_blur(self) -> None:
-        self._draw()
+    def on_click(self, event: events.Click) -> None:
+        row = self.top_row + event.y - 1 - len(self.heading)
+        if self.lists and 0 <= row < len(self._body):
+            self.cursor = row
+            self.move("here")
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         self.move("down")

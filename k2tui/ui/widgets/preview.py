@@ -6,9 +6,9 @@ from k2tui.ui import present
 from k2tui.ui.scene import Scene
 from k2tui.ui.spans import Line, wrapped
 from k2tui.ui.widgets.flags_pane import setting_lines
+from k2tui.ui.widgets.grid import GridRow
 from k2tui.ui.widgets.launch_pane import launch_lines
 from k2tui.ui.widgets.pane import Pane
-from k2tui.ui.widgets.rows import GridRow
 
 
 class PreviewPane(Pane):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from textual import events
 from textual.app import ComposeResult
 from textual.geometry import Region, Size
 from textual.layout import Layout
@@ -13,6 +14,14 @@ from textual.widgets import Input
 from k2tui.ui.layout import PlacedLayout, Places
 from k2tui.ui.spans import cells
 from k2tui.ui.widgets.pane import Drawn
+
+
+def type_into(field: Input, event: events.Key) -> None:
+    """Do what a field does with a key that writes."""
+    if event.is_printable and event.character is not None:
+        field.insert_text_at_cursor(event.character)
+    elif event.key == "backspace":
+        field.action_delete_left()
 
 
 class Prompt(Widget):
@@ -33,6 +42,8 @@ class Prompt(Widget):
         self._label = label
         self._on_change, self._on_done, self._complete = on_change, on_done, complete
         self._history, self._at = list(history), len(history)
+        self._ahead: list[events.Key] | None = []
+        """Keys that came before the field was there; None once it is."""
         self.field = Input(value, compact=True, id="field", select_on_focus=False)
         self.field.cursor_blink = False
         self._text = Drawn(id="label")
@@ -49,6 +60,22 @@ class Prompt(Widget):
     def on_mount(self) -> None:
         self._text.put([(((f" {self._label}", "key"),), None)])
         self.field.focus()
+        ahead, self._ahead = self._ahead or [], None
+        for event in ahead:
+            self.type_ahead(event)
+
+    def type_ahead(self, event: events.Key) -> bool:
+        """Take a key that reached the app: the field would have taken it, so it was pressed before that was there."""
+        writes = event.is_printable or event.key == "backspace"
+        if not writes and (event.key != "enter" or self.field.has_focus):
+            return False
+        if self._ahead is not None:
+            self._ahead.append(event)
+        elif writes:
+            type_into(self.field, event)
+        else:
+            self._on_done(self.field.value)
+        return True
 
     def complete(self) -> None:
         """Finish the word as far as it is clear."""

@@ -9,7 +9,7 @@ from k2tui.core.views import ServerStatus
 from k2tui.ui import present
 from k2tui.ui.present import STATUS_GLYPH, STATUS_ROLE, Freshness, freshness
 from k2tui.ui.scene import PROBE_PERIOD_S, Scene
-from k2tui.ui.spans import Line, ends, joined, width_of
+from k2tui.ui.spans import Line, clip, ends, joined, width_of
 from k2tui.ui.widgets.pane import Drawn
 
 _BAD = (ServerStatus.CRASHED, ServerStatus.HUNG, ServerStatus.MISCONFIGURED, ServerStatus.DEGRADED)
@@ -84,7 +84,7 @@ def status_line(place: Sequence[str], facts: Sequence[Line], scene: Scene, width
         if width_of(longer) + width_of(right) + 2 > width:
             break
         left = longer
-    return ends(left, right, width)
+    return ends(clip(left, width - width_of(right) - 1), right, width)
 
 
 class StatusLine(Drawn):
