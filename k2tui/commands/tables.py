@@ -9,6 +9,7 @@ from collections.abc import Callable
 from k2tui.commands.output import Output
 from k2tui.commands.wires import Wires
 from k2tui.core.errors import ExitCode
+from k2tui.core.telling import bar_json
 from k2tui.core.views import LinkView, NodeView, ServerView
 from k2tui.services.fleet import Fleet
 
@@ -123,9 +124,7 @@ def server_json(server: ServerView) -> dict[str, object]:
         "node": server.settings.node,
         "status": server.status.value,
         "phase": None if launch is None else launch.phase.value,
-        "progress": None
-        if progress is None
-        else {"done": progress.done, "total": progress.total, "unit": progress.unit, "label": progress.label},
+        "progress": None if progress is None else bar_json(progress),
         "root_cause": None if launch is None or launch.cause is None else launch.cause.line,
         "run_id": None if run is None else run.run_id,
         "pid": None if run is None or run.child is None else run.child.pid,

@@ -13,6 +13,7 @@ from k2tui.core.eta import eta_s
 from k2tui.core.grammar.prefix import stamp_of
 from k2tui.core.intake import LogIntake
 from k2tui.core.launch import Bar, Cause, Launch, LaunchKind, LaunchPhase
+from k2tui.core.telling import advice_json, bar_json, bar_sentence, cause_json
 from k2tui.core.verdict import progress_line
 
 __all__ = ["Diagnosis", "advice_for", "diagnose", "judge"]
@@ -57,7 +58,7 @@ class Diagnosis:
             "version": launch.version,
             "kind": launch.kind.value,
             "phase": launch.phase.value,
-            "progress": self._progress(),
+            "progress": None if launch.progress is None else bar_json(launch.progress),
             "eta_s": None if left is None else {"low": round(left[0], 1), "high": round(left[1], 1)},
             "ranks": {
                 "expected": launch.ranks_expected,
@@ -65,7 +66,7 @@ class Diagnosis:
                 "behind": sorted(behind(launch), key=_by_number),
             },
             "root_cause": None if cause is None else self._cause(cause),
-            "advice": [{"text": advice.text, "basis": advice.basis} for advice in advice_for(launch)],
+            "advice": advice_json(advice_for(launch)),
             "silence_s": None if launch.silence_s is None else round(launch.silence_s, 1),
             "evidence": self._evidence(),
             "facts": self._facts(),
@@ -78,8 +79,7 @@ class Diagnosis:
         detail = f" ({launch.detail})" if launch.detail else ""
         yield f"{launch.kind.value}{detail} in {launch.phase.value}" + (f", {who}" if who else "")
         if launch.progress is not None:
-            progress = launch.progress
-            yield f"  {progress.label}: {progress.done}/{progress.total} {progress.unit}, {progress.fraction:.0%}"
+            yield f"  {bar_sentence(launch.progress)}"
         if launch.silence_s is not None:
             yield f"  no progress for {hms(launch.silence_s)}"
         if cause is not None:
@@ -88,26 +88,8 @@ class Diagnosis:
         for advice in advice_for(launch):
             yield f"  → {advice.text} [{advice.basis}]"
 
-    def _progress(self) -> dict[str, object] | None:
-        progress = self.launch.progress
-        if progress is None:
-            return None
-        return {
-            "done": progress.done,
-            "total": progress.total,
-            "unit": progress.unit,
-            "label": progress.label,
-            "fraction": round(progress.fraction, 4),
-            "by": progress.by,
-        }
-
     def _cause(self, cause: Cause) -> dict[str, object]:
-        return {
-            "line": cause.line.strip(),
-            "line_number": self._number(cause),
-            "rank": cause.rank,
-            "class": cause.failure,
-        }
+        return cause_json(cause) | {"line_number": self._number(cause)}
 
     def _number(self, cause: Cause) -> int:
         return self.lines + 1 - cause.line_number if self.newest_first else cause.line_number

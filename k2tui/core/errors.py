@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntEnum
 
 
@@ -45,6 +46,17 @@ class K2Error(Exception):
 
     def __str__(self) -> str:
         return self.message if self.hint is None else f"{self.message}; {self.hint}"
+
+
+def no_such(kind: str, name: str, known: Iterable[str]) -> K2Error:
+    """The config has no node or server (`kind`) of this name; what it has is the way out."""
+    return K2Error(
+        f"no {kind} {name!r} in the config",
+        code=f"no_such_{kind}",
+        subject=name,
+        hint=f"{kind}s: {', '.join(known) or 'none'}",
+        exit_code=ExitCode.MISSING,
+    )
 
 
 class ConfigErrors(K2Error):

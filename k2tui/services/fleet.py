@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
-from k2tui.core.errors import ExitCode, K2Error
+from k2tui.core.errors import ExitCode, K2Error, no_such
 from k2tui.core.events import Event, Severity
 from k2tui.core.flags import flag_value
 from k2tui.core.profiles import command_text, resolve, warnings_of
@@ -18,7 +18,7 @@ from k2tui.core.views import NodeView, ServerView
 from k2tui.services.doors import Audit, Clock, LinkPhase, NodeLink, Script
 from k2tui.services.fleet_events import NodeTeller, ServerTeller
 from k2tui.services.gate import Gate
-from k2tui.services.launching import Verbs
+from k2tui.services.launching import Verbs, watched_only
 from k2tui.services.log_watch import LogScripts
 from k2tui.services.node_watch import NodeWatch
 from k2tui.services.old_runs import OldRuns
@@ -133,13 +133,7 @@ class Fleet:
         server = self._watch(name).settings
         profile_name = change.profile or server.profile
         if profile_name is None:
-            raise K2Error(
-                f"{name} has no profile: it is only watched",
-                code="watched_only",
-                subject=name,
-                hint=f"give it a profile in [servers.{name}]",
-                exit_code=ExitCode.USAGE,
-            )
+            raise watched_only(name)
         profile = resolve(self.settings, profile_name, server, change)
         run = self._watch(name).view.run
         live = run is not None and run.alive is True
@@ -290,14 +284,7 @@ class Fleet:
 
     def _watch(self, name: str) -> ServerWatch:
         if name not in self._watches:
-            known = ", ".join(self._watches) or "none"
-            raise K2Error(
-                f"no server {name!r} in the config",
-                code="no_such_server",
-                subject=name,
-                hint=f"servers: {known}",
-                exit_code=ExitCode.MISSING,
-            )
+            raise no_such("server", name, self._watches)
         return self._watches[name]
 
     def _room_of(self, name: str) -> _Room:
@@ -305,13 +292,7 @@ class Fleet:
 
     def _room_named(self, node: str) -> _Room:
         if node not in self._rooms:
-            raise K2Error(
-                f"no node {node!r} in the config",
-                code="no_such_node",
-                subject=node,
-                hint=f"nodes: {', '.join(self._rooms) or 'none'}",
-                exit_code=ExitCode.MISSING,
-            )
+            raise no_such("node", node, self._rooms)
         return self._rooms[node]
 
     def _is_settled(self, room: _Room) -> bool:

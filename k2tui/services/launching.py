@@ -10,8 +10,8 @@ from k2tui.core.errors import ExitCode, K2Error
 from k2tui.core.flags import flag_value
 from k2tui.core.launch import Launch, LaunchKind, LaunchPhase, Progress
 from k2tui.core.runs import Run
+from k2tui.core.telling import bar_json, bar_sentence, failure_json, failure_sentence, proof_json
 from k2tui.core.verbs import LaunchPlan, VerbEvent
-from k2tui.core.views import Proof, ServerView
 from k2tui.services.doors import Clock, LinkPhase
 from k2tui.services.gate import Gate
 from k2tui.services.run_scan import RunScan
@@ -92,15 +92,8 @@ class Verbs:
         return None
 
     def _own(self) -> None:
-        settings = self.watch.settings
-        if settings.profile is None:
-            raise K2Error(
-                f"{settings.name} is only watched: k2tui did not start it and has no profile for it",
-                code="watched_only",
-                subject=settings.name,
-                hint=f"give it a profile in [servers.{settings.name}]",
-                exit_code=ExitCode.USAGE,
-            )
+        if self.watch.settings.profile is None:
+            raise watched_only(self.watch.settings.name)
 
     async def _busy_sentence(self) -> str | None:
         running = await self.watch.running_requests()
@@ -235,7 +228,7 @@ class Verbs:
         launch = view.launch or Launch()
         if launch.kind is not LaunchKind.READY:
             text = failure_sentence(view)
-            yield told.event("failed", text, cause_json(view), launch=launch)
+            yield told.event("failed", text, failure_json(view), launch=launch)
             yield told.done(ExitCode.BAD, text)
             return
         yield told.event("ready", "ready by its log", launch=launch)
@@ -281,56 +274,12 @@ class Teller:
         )
 
 
-def bar_sentence(progress: Progress) -> str:
-    """`weights: 51/64 shards, 80 %`, for a stream of lines."""
-    return f"{progress.label}: {progress.done}/{progress.total} {progress.unit}, {progress.fraction:.0%}"
-
-
-def bar_json(progress: Progress) -> dict[str, object]:
-    """The bar for programs."""
-    return {
-        "done": progress.done,
-        "total": progress.total,
-        "unit": progress.unit,
-        "label": progress.label,
-        "fraction": round(progress.fraction, 4),
-        "by": progress.by,
-    }
-
-
-def failure_sentence(view: ServerView) -> str:
-    """What went wrong, in the log's own line where there is one."""
-    launch = view.launch or Launch()
-    how = f"{launch.kind.value} in {launch.phase.value}"
-    if launch.cause is not None:
-        return f"{how}: {launch.cause.line.strip()}"
-    if launch.kind is LaunchKind.STOPPED and view.run is not None and view.run.stop_asked:
-        return f"{how}: somebody asked it to stop"
-    if view.run is not None and view.run.exit_code is not None:
-        return f"{how}: exit {view.run.exit_code}, and its log does not say why"
-    return f"{how}: its log does not say why"
-
-
-def cause_json(view: ServerView) -> dict[str, object]:
-    """Cause and advice for programs."""
-    launch = view.launch or Launch()
-    cause = launch.cause
-    return {
-        "kind": launch.kind.value,
-        "phase": launch.phase.value,
-        "root_cause": None
-        if cause is None
-        else {"line": cause.line, "line_number": cause.line_number, "rank": cause.rank, "class": cause.failure},
-        "advice": [{"text": advice.text, "basis": advice.basis} for advice in view.advice],
-        "exit_code_of_server": None if view.run is None else view.run.exit_code,
-    }
-
-
-def proof_json(proof: Proof) -> dict[str, object]:
-    """A proof for programs."""
-    return {
-        "ok": proof.ok,
-        "checks": [{"check": name, "ok": ok, "detail": detail} for name, ok, detail in proof.checks],
-        "tokens": proof.tokens,
-        "completion_s": proof.elapsed_s,
-    }
+def watched_only(server: str) -> K2Error:
+    """What is known by its log alone can't be started, stopped or planned."""
+    return K2Error(
+        f"{server} is only watched: k2tui did not start it and has no profile for it",
+        code="watched_only",
+        subject=server,
+        hint=f"give it a profile in [servers.{server}]",
+        exit_code=ExitCode.USAGE,
+    )

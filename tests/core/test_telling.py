@@ -1,12 +1,12 @@
-"""What a verb says at its end."""
+"""How a failed start is told."""
 
 from __future__ import annotations
 
 from k2tui.core.launch import Launch, LaunchKind, LaunchPhase
 from k2tui.core.runs import Run
 from k2tui.core.settings import ServerSettings
+from k2tui.core.telling import failure_sentence
 from k2tui.core.views import ServerView
-from k2tui.services.launching import failure_sentence
 
 RUN = "20260101T000000Z-0001"
 

@@ -1,0 +1,75 @@
+"""How a launch is told: sentences for people, documents for programs. One place for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from k2tui.core.launch import Advice, Cause, Launch, LaunchKind, Progress
+from k2tui.core.views import Proof, ServerView
+
+
+def bar_sentence(progress: Progress) -> str:
+    """`Multi-thread loading shards: 51/64 shards, 80%`, for a stream of lines."""
+    return f"{progress.label}: {progress.done}/{progress.total} {progress.unit}, {progress.fraction:.0%}"
+
+
+def bar_json(progress: Progress) -> dict[str, object]:
+    """The bar for programs."""
+    return {
+        "done": progress.done,
+        "total": progress.total,
+        "unit": progress.unit,
+        "label": progress.label,
+        "fraction": round(progress.fraction, 4),
+        "by": progress.by,
+    }
+
+
+def cause_json(cause: Cause) -> dict[str, object]:
+    """The line that explains a failure, for programs."""
+    return {
+        "line": cause.line.strip(),
+        "line_number": cause.line_number,
+        "rank": cause.rank,
+        "class": cause.failure,
+    }
+
+
+def advice_json(advice: Iterable[Advice]) -> list[dict[str, str]]:
+    """What to do, for programs."""
+    return [{"text": one.text, "basis": one.basis} for one in advice]
+
+
+def failure_sentence(view: ServerView) -> str:
+    """What went wrong, in the log's own line where there is one."""
+    launch = view.launch or Launch()
+    how = f"{launch.kind.value} in {launch.phase.value}"
+    if launch.cause is not None:
+        return f"{how}: {launch.cause.line.strip()}"
+    if launch.kind is LaunchKind.STOPPED and view.run is not None and view.run.stop_asked:
+        return f"{how}: somebody asked it to stop"
+    if view.run is not None and view.run.exit_code is not None:
+        return f"{how}: exit {view.run.exit_code}, and its log does not say why"
+    return f"{how}: its log does not say why"
+
+
+def failure_json(view: ServerView) -> dict[str, object]:
+    """The same for programs, with what to do."""
+    launch = view.launch or Launch()
+    return {
+        "kind": launch.kind.value,
+        "phase": launch.phase.value,
+        "root_cause": None if launch.cause is None else cause_json(launch.cause),
+        "advice": advice_json(view.advice),
+        "exit_code_of_server": None if view.run is None else view.run.exit_code,
+    }
+
+
+def proof_json(proof: Proof) -> dict[str, object]:
+    """A proof for programs."""
+    return {
+        "ok": proof.ok,
+        "checks": [{"check": name, "ok": ok, "detail": detail} for name, ok, detail in proof.checks],
+        "tokens": proof.tokens,
+        "completion_s": proof.elapsed_s,
+    }
