@@ -41,8 +41,8 @@ async def main() -> None:
             await until(lambda: len(fleet.ring(name)) > 0, "the log")
             await pilot.pause(0.3)  # two pulses: the new screen has drawn its rows
             save(app, "screenshot.svg")
-            verb.cancel()
-            await asyncio.gather(verb, return_exceptions=True)
+            await verb
+        await fleet.close()
 
 
 def down(fleet: Fleet) -> list[str]:

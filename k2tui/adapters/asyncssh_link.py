@@ -14,8 +14,9 @@ from k2tui.adapters.known_hosts import HostKeyError, OfferedKey, append_trusted
 from k2tui.adapters.pipes import ByteChannel, HeldScript, complete
 from k2tui.adapters.trouble import link_error, phase_after, took_too_long
 from k2tui.core.errors import K2Error
+from k2tui.core.link import LinkPhase, LinkState
 from k2tui.core.settings import NodeSettings
-from k2tui.services.doors import Completed, LinkPhase, LinkState, Script
+from k2tui.services.doors import Completed, Script
 
 if TYPE_CHECKING:
     from k2tui.adapters.http_client import HttpClient

@@ -10,7 +10,8 @@ from k2tui.adapters.child_pipe import ChildPipe
 from k2tui.adapters.framing import pack
 from k2tui.adapters.pipes import HeldScript, complete
 from k2tui.adapters.trouble import link_error, took_too_long
-from k2tui.services.doors import Completed, LinkPhase, LinkState, Script
+from k2tui.core.link import LinkPhase, LinkState
+from k2tui.services.doors import Completed, Script
 
 if TYPE_CHECKING:
     from k2tui.adapters.http_client import HttpClient

@@ -19,8 +19,9 @@ from k2tui.adapters.openssh_words import fingerprint_in, read_stderr
 from k2tui.adapters.pipes import ByteChannel, HeldScript, complete
 from k2tui.adapters.trouble import PortClosed, forwarding_forbidden, link_error, phase_after, took_too_long
 from k2tui.core.errors import K2Error
+from k2tui.core.link import LinkPhase, LinkState
 from k2tui.core.settings import NodeSettings
-from k2tui.services.doors import Completed, LinkPhase, LinkState, Script
+from k2tui.services.doors import Completed, Script
 
 if TYPE_CHECKING:
     from k2tui.adapters.http_client import HttpClient

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from k2tui.core.errors import ExitCode, K2Error
-from k2tui.services.doors import LinkPhase
+from k2tui.core.link import LinkPhase
 
 BLOCKING = frozenset({"host_key_unknown", "host_key_changed", "login_refused", "config"})
 """Trying again would not help, and could lock the account: the operator acts first."""

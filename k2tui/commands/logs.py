@@ -10,9 +10,10 @@ from k2tui.commands.output import Output
 from k2tui.commands.wires import Wires
 from k2tui.core.errors import ExitCode, K2Error
 from k2tui.core.lines import LineSplitter
+from k2tui.core.link import LinkPhase
 from k2tui.core.runs import Run
 from k2tui.core.settings import Settings
-from k2tui.services.doors import LinkPhase, NodeLink, RealClock
+from k2tui.services.doors import NodeLink, RealClock
 from k2tui.services.fleet_events import NodeTeller
 from k2tui.services.follow import LogFollower, log_size, read_range
 from k2tui.services.node_watch import NodeWatch

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from k2tui.commands.output import Output
 from k2tui.commands.wires import Wires
 from k2tui.core.errors import ExitCode
+from k2tui.core.link import LinkPhase, LinkState
 from k2tui.core.telling import bar_json
-from k2tui.core.views import LinkView, NodeView, ServerView
+from k2tui.core.views import NodeView, ServerView
 from k2tui.services.fleet import Fleet
 
 UNKNOWN = "—"
@@ -34,7 +35,7 @@ async def _run(args: argparse.Namespace, wires: Wires, output: Output) -> int:
             output.json({args.command: documents})
         else:
             _print(args.command, fleet, output)
-        unreached = [node for node in fleet.nodes() if node.link.phase != "up"]
+        unreached = [node for node in fleet.nodes() if node.link.phase is not LinkPhase.UP]
         all_out = bool(unreached) and len(unreached) == len(fleet.nodes())
         return int(ExitCode.UNREACHABLE if all_out else ExitCode.DONE)
     finally:
@@ -110,9 +111,9 @@ def node_json(node: NodeView) -> dict[str, object]:
     }
 
 
-def link_json(link: LinkView) -> dict[str, object]:
+def link_json(link: LinkState) -> dict[str, object]:
     """How the way to a node stands, for programs."""
-    return {"link": link.phase, "link_code": link.code, "link_reason": link.reason}
+    return {"link": link.phase.value, "link_code": link.code, "link_reason": link.reason}
 
 
 def server_json(server: ServerView) -> dict[str, object]:
@@ -146,7 +147,7 @@ def _node_cells(node: NodeView) -> list[str]:
     note = node.link.reason or reading.no_gpus_because or ""
     if node.link.hint:
         note = f"{note}; {node.link.hint}"
-    return [node.settings.name, node.link.phase, gpus, vram, _cell(reading.host.load_1m), note]
+    return [node.settings.name, node.link.phase.value, gpus, vram, _cell(reading.host.load_1m), note]
 
 
 def _server_cells(server: ServerView, node: NodeView) -> list[str]:
@@ -154,7 +155,7 @@ def _server_cells(server: ServerView, node: NodeView) -> list[str]:
     progress = None if launch is None else launch.progress
     bar = UNKNOWN if progress is None else f"{progress.fraction:.0%} {progress.done}/{progress.total} {progress.unit}"
     note = ""
-    if node.link.phase != "up":
+    if node.link.phase is not LinkPhase.UP:
         note = node.link.reason or f"{node.settings.name} is not connected"
     elif launch is not None and launch.cause is not None:
         note = launch.cause.line.strip()

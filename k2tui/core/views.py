@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from k2tui.core.launch import Advice, Launch
+from k2tui.core.link import LinkState
 from k2tui.core.readings import NodeReading
 from k2tui.core.runs import Run
 from k2tui.core.settings import NodeSettings, ServerSettings
@@ -46,25 +47,11 @@ class Witness:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkView:
-    """The connection to a node (mirrors services.doors.LinkState without its room)."""
-
-    phase: str = "idle"
-    code: str | None = None
-    reason: str | None = None
-    hint: str | None = None
-    fingerprint: str | None = None
-    attempt: int = 0
-    retry_at: float | None = None
-    round_trip_s: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class NodeView:
     """One node."""
 
     settings: NodeSettings
-    link: LinkView = LinkView()
+    link: LinkState = LinkState()
     reading: NodeReading = NodeReading()
 
 

@@ -14,6 +14,7 @@ from k2tui.adapters.scripts import script
 from k2tui.core.errors import ExitCode, K2Error
 from k2tui.core.intake import LogIntake
 from k2tui.core.launch import LaunchPhase, Progress
+from k2tui.core.link import LinkPhase
 from k2tui.core.verbs import VerbEvent
 from k2tui.core.views import NodeView
 from k2tui.demo.fleet import DemoFleet
@@ -155,8 +156,8 @@ class _Journey:
 
     async def _cut(self) -> str:
         connections = self._demo.cut(NODE)
-        await _until(lambda: self._node().link.phase != "up", "the cut was not noticed")
-        await _until(lambda: self._node().link.phase == "up", "the connection did not come back")
+        await _until(lambda: self._node().link.phase is not LinkPhase.UP, "the cut was not noticed")
+        await _until(lambda: self._node().link.phase is LinkPhase.UP, "the connection did not come back")
         return f"{connections} connection(s) cut, back again"
 
     async def _phases(self) -> str:

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from k2tui.core.errors import ExitCode, K2Error, no_such
 from k2tui.core.events import Event, Severity
 from k2tui.core.flags import flag_value
+from k2tui.core.link import LinkPhase
 from k2tui.core.profiles import command_text, resolve, warnings_of
 from k2tui.core.ring import LineRing
 from k2tui.core.settings import NodeSettings, ServerSettings, Settings
 from k2tui.core.verbs import LaunchPlan, ProfileChange, VerbEvent
 from k2tui.core.views import NodeView, ServerView
-from k2tui.services.doors import Audit, Clock, LinkPhase, NodeLink, Script
+from k2tui.services.doors import Audit, Clock, NodeLink, Script
 from k2tui.services.fleet_events import NodeTeller, ServerTeller
 from k2tui.services.gate import Gate
 from k2tui.services.launching import Verbs, watched_only
@@ -75,7 +76,7 @@ class Fleet:
 
     def nodes(self) -> tuple[NodeView, ...]:
         """All nodes, in the config's order."""
-        return tuple(NodeView(room.settings, room.watch.link_view, room.watch.reading) for room in self._rooms.values())
+        return tuple(NodeView(room.settings, room.watch.state, room.watch.reading) for room in self._rooms.values())
 
     def servers(self) -> tuple[ServerView, ...]:
         """All servers, in the config's order."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from k2tui.core.events import Severity
+from k2tui.core.link import LinkPhase, LinkState
 from k2tui.core.verbs import VerbEvent
 from k2tui.core.views import ServerStatus, ServerView
-from k2tui.services.doors import LinkPhase, LinkState
 
 Told = tuple[str, str, Severity]
 """(subject, sentence, severity)."""

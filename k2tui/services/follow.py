@@ -7,7 +7,8 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from k2tui.core.errors import ExitCode, K2Error
-from k2tui.services.doors import Clock, LinkPhase, NodeLink, RemoteStream, Script
+from k2tui.core.link import LinkPhase
+from k2tui.services.doors import Clock, NodeLink, RemoteStream, Script
 
 CHUNK_BYTES = 256 << 10
 """The most that is handed on at once."""

@@ -9,10 +9,11 @@ from k2tui.core.effects import changed_checks, checks_for
 from k2tui.core.errors import ExitCode, K2Error
 from k2tui.core.flags import flag_value
 from k2tui.core.launch import Launch, LaunchKind, LaunchPhase, Progress
+from k2tui.core.link import LinkPhase
 from k2tui.core.runs import Run
 from k2tui.core.telling import bar_json, bar_sentence, failure_json, failure_sentence, proof_json
 from k2tui.core.verbs import LaunchPlan, VerbEvent
-from k2tui.services.doors import Clock, LinkPhase
+from k2tui.services.doors import Clock
 from k2tui.services.gate import Gate
 from k2tui.services.run_scan import RunScan
 from k2tui.services.runs import RunKeeper

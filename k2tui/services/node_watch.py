@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from k2tui.core.errors import K2Error
+from k2tui.core.link import LinkPhase, LinkState
 from k2tui.core.probe import ProbeReader
 from k2tui.core.readings import NodeReading
-from k2tui.core.views import LinkView
-from k2tui.services.doors import Clock, LinkPhase, LinkState, NodeLink, RemoteStream, Script
+from k2tui.services.doors import Clock, NodeLink, RemoteStream, Script
 from k2tui.services.tasks import ended
 
 FIRST_PAUSE_S = 1.0
@@ -65,27 +65,13 @@ class NodeWatch:
 
     @property
     def state(self) -> LinkState:
-        """The link's own, with the next try."""
-        measured = self._link.state.round_trip_s if self._round_trip_s is None else self._round_trip_s
-        return replace(self._link.state, attempt=self._attempt, retry_at=self._retry_at, round_trip_s=measured)
-
-    @property
-    def link_view(self) -> LinkView:
-        """The state as screens have it."""
-        state = self.state
-        reason, hint = state.reason, state.hint
+        """The link's own, with the next try, and with why there is no probe although it is up."""
+        state = self._link.state
+        measured = state.round_trip_s if self._round_trip_s is None else self._round_trip_s
+        state = replace(state, attempt=self._attempt, retry_at=self._retry_at, round_trip_s=measured)
         if state.phase is LinkPhase.UP and self.trouble is not None:
-            reason, hint = self.trouble.message, self.trouble.hint
-        return LinkView(
-            state.phase.value,
-            state.code,
-            reason,
-            hint,
-            state.fingerprint,
-            state.attempt,
-            state.retry_at,
-            state.round_trip_s,
-        )
+            return replace(state, reason=self.trouble.message, hint=self.trouble.hint)
+        return state
 
     def start(self) -> None:
         """Begin, in the background."""

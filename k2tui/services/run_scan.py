@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Callable
 
 from k2tui.core.errors import K2Error
+from k2tui.core.link import LinkPhase
 from k2tui.core.runs import Run
-from k2tui.services.doors import Clock, LinkPhase, NodeLink
+from k2tui.services.doors import Clock, NodeLink
 from k2tui.services.runs import RunKeeper
 from k2tui.services.tasks import ended
 

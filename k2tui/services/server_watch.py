@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 from k2tui.core.diagnosis import advice_for
 from k2tui.core.errors import K2Error
 from k2tui.core.launch import Launch, LaunchKind
+from k2tui.core.link import LinkPhase, LinkState
 from k2tui.core.profiles import flag_value
 from k2tui.core.ring import LineRing
 from k2tui.core.runs import Run
 from k2tui.core.settings import ServerSettings
 from k2tui.core.status import server_status
 from k2tui.core.views import Proof, ServerView, Witness
-from k2tui.services.doors import Clock, LinkPhase, LinkState, NodeLink
+from k2tui.services.doors import Clock, NodeLink
 from k2tui.services.http_witness import HttpReading, ask_server
 from k2tui.services.log_watch import LogScripts, LogWatch
 from k2tui.services.prove import prove

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 
 from k2tui.core.errors import ExitCode, K2Error
+from k2tui.core.link import LinkPhase
 from k2tui.core.verbs import ProfileChange, VerbEvent
 from k2tui.ui.saying import SayingApp
 
@@ -65,7 +66,7 @@ class DoingApp(SayingApp):
         elif link.code == "host_key_changed":
             hint = f"; {link.hint}" if link.hint else ""
             self.say(f"{name}: the host key has CHANGED ({link.fingerprint or 'no fingerprint'}){hint}", "bad")
-        elif link.phase == "up":
+        elif link.phase is LinkPhase.UP:
             self.say(f"{name} is connected")
         else:
             self.fleet.retry_now(name)

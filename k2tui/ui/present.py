@@ -6,7 +6,8 @@ import time
 from enum import Enum
 
 from k2tui.core.launch import LaunchPhase
-from k2tui.core.views import LinkView, ServerStatus
+from k2tui.core.link import LinkPhase, LinkState
+from k2tui.core.views import ServerStatus
 
 UNKNOWN = "—"
 
@@ -198,16 +199,16 @@ def run_time(run_id: str) -> str:
     return f"{stamp[4:6]}-{stamp[6:8]} {stamp[9:11]}:{stamp[11:13]}"
 
 
-def link_words(link: LinkView, now: float) -> str:
+def link_words(link: LinkState, now: float) -> str:
     """A node's connection in a few words: `link 18 ms`, `refused, retry in 8 s`."""
-    if link.phase == "up":
+    if link.phase is LinkPhase.UP:
         return "connected" if link.round_trip_s is None else f"link {number(link.round_trip_s * 1000)} ms"
-    if link.phase == "down" and link.retry_at is not None:
+    if link.phase is LinkPhase.DOWN and link.retry_at is not None:
         reason = link.reason or "out of reach"
         return f"{reason}, retry in {age(max(0.0, link.retry_at - now))}"
-    if link.phase in ("down", "blocked"):
-        return link.reason or link.phase
-    return "connecting" if link.phase == "connecting" else "not tried yet"
+    if link.phase in (LinkPhase.DOWN, LinkPhase.BLOCKED):
+        return link.reason or link.phase.value
+    return "connecting" if link.phase is LinkPhase.CONNECTING else "not tried yet"
 
 
 KEY_DISPLAY = {

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from k2tui.core.events import Event
 from k2tui.core.launch import Launch, LaunchKind, LaunchPhase
+from k2tui.core.link import LinkPhase
 from k2tui.core.views import NodeView, ServerStatus, ServerView
 from k2tui.ui.fleetlike import FleetLike, UiClock
 
@@ -49,7 +50,7 @@ class Scene:
     def good_for_s(self) -> float:
         """Seconds until it would read otherwise with nothing new from the fleet: ages grow, clocks run."""
         moving = any(server.status is ServerStatus.LOADING or server.doing for server in self.servers)
-        if moving or any(node.link.phase == "down" for node in self.nodes):
+        if moving or any(node.link.phase is LinkPhase.DOWN for node in self.nodes):
             return 1.0
         left = LONGEST_S
         for node in self.nodes:

@@ -14,7 +14,8 @@ import pytest
 from k2tui.adapters import ssh_dial
 from k2tui.adapters.known_hosts import fingerprint
 from k2tui.core.errors import ExitCode, K2Error
-from k2tui.services.doors import LinkPhase, NodeLink, Script
+from k2tui.core.link import LinkPhase
+from k2tui.services.doors import NodeLink, Script
 from tests.adapters.conftest import LinkTo, MakeSshd
 from tests.sshd import Sshd, make_key
 from tests.waiting import until

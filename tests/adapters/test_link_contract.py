@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from k2tui.core.errors import K2Error
-from k2tui.services.doors import LinkPhase, NodeLink, Script
+from k2tui.core.link import LinkPhase
+from k2tui.services.doors import NodeLink, Script
 from tests.sshd import MARK, Sshd
 from tests.waiting import until
 

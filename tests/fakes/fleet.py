@@ -10,13 +10,14 @@ from typing import Any
 from k2tui.core.errors import ExitCode, K2Error
 from k2tui.core.events import Event, Severity
 from k2tui.core.launch import PHASES, Advice, Cause, Launch, LaunchKind, LaunchPhase, PhaseSpan, Progress
+from k2tui.core.link import LinkPhase, LinkState
 from k2tui.core.profiles import command_text, resolve
 from k2tui.core.readings import DiskReading, GpuReading, HostReading, NodeReading
 from k2tui.core.ring import LineRing
 from k2tui.core.runs import ProcessIdentity, Run
 from k2tui.core.settings import NodeSettings, ProfileSettings, ServerSettings, Settings
 from k2tui.core.verbs import LaunchPlan, ProfileChange, VerbEvent
-from k2tui.core.views import LinkView, NodeView, Proof, ServerStatus, ServerView, Witness
+from k2tui.core.views import NodeView, Proof, ServerStatus, ServerView, Witness
 
 DAY = 1_796_047_200.0
 """2026-11-30 14:00 UTC."""
@@ -144,7 +145,7 @@ class FakeFleet:
 
     async def trust_host_key(self, node: str) -> None:
         self.trusted.append(node)
-        self.link(node, phase="up", round_trip_s=0.018)
+        self.link(node, phase=LinkPhase.UP, round_trip_s=0.018)
 
     def retry_now(self, node: str) -> None:
         self.retried.append(node)
@@ -159,7 +160,7 @@ class FakeFleet:
     def link(self, node: str, **changes: Any) -> None:
         """The connection changes."""
         old = self._nodes[node]
-        self._nodes[node] = replace(old, link=LinkView(**changes))
+        self._nodes[node] = replace(old, link=LinkState(**changes))
         self.revision += 1
 
     def read(self, node: str, reading: NodeReading) -> None:
@@ -324,7 +325,7 @@ def connected(settings: Settings, *, gpu_count: int = 8, **options: Any) -> Fake
     """A fleet whose nodes are all up and tell their GPUs."""
     fleet = FakeFleet(settings, **options)
     for name in settings.nodes:
-        fleet.link(name, phase="up", round_trip_s=0.018)
+        fleet.link(name, phase=LinkPhase.UP, round_trip_s=0.018)
         rows = gpus(gpu_count)
         fleet.read(name, reading(fleet.clock, rows, None if rows else "no nvidia-smi"))
     for name in settings.servers:

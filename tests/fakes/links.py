@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Sequence
 
 from k2tui.adapters.trouble import link_error, phase_after
-from k2tui.services.doors import Completed, HttpDoor, LinkPhase, LinkState, RemoteStream, Script
+from k2tui.core.link import LinkPhase, LinkState
+from k2tui.services.doors import Completed, HttpDoor, RemoteStream, Script
 
 
 class FakeStream:

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from k2tui.services.doors import Completed, HttpDoor, LinkPhase, LinkState, RemoteStream, Script
+from k2tui.core.link import LinkPhase, LinkState
+from k2tui.services.doors import Completed, HttpDoor, RemoteStream, Script
 
 
 @dataclass

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from k2tui.core.events import Severity
 from k2tui.core.launch import Cause, Launch, LaunchKind, LaunchPhase
+from k2tui.core.link import LinkPhase, LinkState
 from k2tui.core.settings import ServerSettings
 from k2tui.core.verbs import VerbEvent
 from k2tui.core.views import ServerStatus, ServerView
-from k2tui.services.doors import LinkPhase, LinkState
 from k2tui.services.fleet_events import NodeTeller, ServerTeller
 
 UP = LinkState(LinkPhase.UP)

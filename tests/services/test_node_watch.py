@@ -13,7 +13,8 @@ import pytest_asyncio
 from k2tui.adapters.links import make_link
 from k2tui.adapters.local_link import LocalLink
 from k2tui.adapters.scripts import script
-from k2tui.services.doors import LinkPhase, RealClock, Script
+from k2tui.core.link import LinkPhase
+from k2tui.services.doors import RealClock, Script
 from k2tui.services.node_watch import NodeWatch
 from tests.fakes.clock import FakeClock
 from tests.fakes.links import FakeLink
@@ -80,8 +81,8 @@ async def test_pauses_grow_to_half_a_minute(watched: Make) -> None:
     one = watched(FakeLink(fails="refused"))
     assert [await one.pause() for _ in range(7)] == [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
     await until(lambda: one.watch.state.attempt == 8)
-    assert one.watch.link_view.phase == "down"
-    assert one.watch.link_view.code == "refused"
+    assert one.watch.state.phase is LinkPhase.DOWN
+    assert one.watch.state.code == "refused"
 
 
 @pytest.mark.parametrize(("jitter", "pause_s"), [(0.0, 0.7), (1.0, 1.3)])

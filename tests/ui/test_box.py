@@ -6,6 +6,7 @@ import pytest
 
 from k2tui.core.events import Severity
 from k2tui.core.launch import Advice, Cause, LaunchPhase, Progress
+from k2tui.core.link import LinkPhase
 from k2tui.core.views import ServerStatus
 from k2tui.ui.screens.box import BoxScreen
 from k2tui.ui.screens.fleet import FleetScreen
@@ -219,7 +220,7 @@ async def test_a_node_out_of_reach_shows_the_reason_and_the_countdown() -> None:
     fleet = loading()
     app = app_on(fleet)
     async with app.run_test(size=(120, 40)) as pilot:
-        fleet.link("gpu-a", phase="down", reason="connection refused", retry_at=fleet.clock.at + 8, attempt=2)
+        fleet.link("gpu-a", phase=LinkPhase.DOWN, reason="connection refused", retry_at=fleet.clock.at + 8, attempt=2)
         fleet.set("kimi", status=ServerStatus.STALE)
         await shows(pilot, "connection refused, retry in 8 s", "STALE")
         fleet.clock.go(3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from k2tui.core.link import LinkPhase
 from k2tui.core.settings import NodeSettings
 from k2tui.core.views import ServerStatus
 from k2tui.ui.actions import UnknownCommand, completions, understand
@@ -80,7 +81,9 @@ async def test_stop_of_what_does_not_run_says_so() -> None:
 
 async def test_an_unknown_host_key_is_shown_and_trusted_only_when_asked() -> None:
     fleet = connected(settings_of())
-    fleet.link("gpu-a", phase="blocked", code="host_key_unknown", reason="host key unknown", fingerprint="SHA256:abc")
+    fleet.link(
+        "gpu-a", phase=LinkPhase.BLOCKED, code="host_key_unknown", reason="host key unknown", fingerprint="SHA256:abc"
+    )
     app = app_on(fleet)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("C")
@@ -96,7 +99,9 @@ async def test_an_unknown_host_key_is_shown_and_trusted_only_when_asked() -> Non
 
 async def test_a_changed_host_key_can_not_be_accepted() -> None:
     fleet = connected(settings_of())
-    fleet.link("gpu-a", phase="blocked", code="host_key_changed", reason="host key changed", fingerprint="SHA256:xyz")
+    fleet.link(
+        "gpu-a", phase=LinkPhase.BLOCKED, code="host_key_changed", reason="host key changed", fingerprint="SHA256:xyz"
+    )
     app = app_on(fleet)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("C")

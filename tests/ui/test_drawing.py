@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from k2tui.core.launch import Advice, Cause, Launch, LaunchKind, LaunchPhase, PhaseSpan, Progress
+from k2tui.core.link import LinkPhase, LinkState
 from k2tui.core.readings import DiskReading, GpuReading, HostReading
 from k2tui.core.runs import Run
 from k2tui.core.settings import ServerSettings
-from k2tui.core.views import LinkView, NodeView, Proof, ServerStatus, ServerView, Witness
+from k2tui.core.views import NodeView, Proof, ServerStatus, ServerView, Witness
 from k2tui.ui.diff import settings_between
 from k2tui.ui.scene import Scene, launch_took, since
 from k2tui.ui.spans import Line, text_of, width_of
@@ -128,10 +129,12 @@ def test_silence_is_told_once_it_lasts() -> None:
 
 
 def test_a_lost_connection_says_when_it_is_tried_again_and_what_to_do() -> None:
-    assert link_lines(LinkView("up"), 0.0, 80) == []
-    down = link_lines(LinkView("down", reason="refused", hint="is sshd up?", retry_at=8.0), 0.0, 80)
+    assert link_lines(LinkState(LinkPhase.UP), 0.0, 80) == []
+    down = link_lines(LinkState(LinkPhase.DOWN, reason="refused", hint="is sshd up?", retry_at=8.0), 0.0, 80)
     assert texts(down) == "refused, retry in 8 s\n→ is sshd up?"
-    unknown = link_lines(LinkView("blocked", "host_key_unknown", "host key unknown", fingerprint="SHA256:a"), 0.0, 80)
+    unknown = link_lines(
+        LinkState(LinkPhase.BLOCKED, "host_key_unknown", "host key unknown", fingerprint="SHA256:a"), 0.0, 80
+    )
     assert "C shows the key" in texts(unknown)
 
 
@@ -164,7 +167,7 @@ def test_what_a_driver_does_not_say_is_a_dash() -> None:
 
 def test_many_gpus_fold_when_there_is_no_room_and_old_figures_go() -> None:
     clock = FakeClock()
-    node = NodeView(settings_of().nodes["gpu-a"], LinkView("up"), reading(clock, gpus(8)))
+    node = NodeView(settings_of().nodes["gpu-a"], LinkState(LinkPhase.UP), reading(clock, gpus(8)))
     assert len(node_lines(node, (), clock.at, 80, 12)) == 10
     assert len(node_lines(node, (), clock.at, 80, 3)) == 3
     assert "78 %" in texts(node_lines(node, (), clock.at, 80, 12))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from k2tui.core.launch import Cause, LaunchPhase, Progress
+from k2tui.core.link import LinkPhase
 from k2tui.core.settings import NodeSettings
 from k2tui.core.views import ServerStatus
 from k2tui.ui.screens.fleet import FleetScreen
@@ -25,7 +26,7 @@ def mixed(nodes: int = 5) -> FakeFleet:
     fleet.phase("kimi-2", LaunchPhase.WEIGHTS, Progress(51, 64, "shards", "x"))
     fleet.begin("kimi-3")
     fleet.crash("kimi-3", Cause("CUDA out of memory", 3, "TP1", "oom_weights"))
-    fleet.link("gpu-d", phase="down", reason="no answer in 10 s", retry_at=fleet.clock.at + 8)
+    fleet.link("gpu-d", phase=LinkPhase.DOWN, reason="no answer in 10 s", retry_at=fleet.clock.at + 8)
     fleet.set("kimi-4", status=ServerStatus.STALE)
     return fleet
 
@@ -120,7 +121,7 @@ async def test_64_nodes_scroll() -> None:
 
 async def test_a_blocked_node_says_what_to_do() -> None:
     fleet = mixed()
-    fleet.link("gpu-a", phase="blocked", code="login_refused", reason="login refused", hint="ssh-add your key")
+    fleet.link("gpu-a", phase=LinkPhase.BLOCKED, code="login_refused", reason="login refused", hint="ssh-add your key")
     app = app_on(fleet)
     async with app.run_test(size=(120, 40)) as pilot:
         await shows(pilot, "! BLOCKED", "login refused")

@@ -145,6 +145,26 @@ async def test_the_level_filter_leaves_warnings_and_errors() -> None:
         assert len(app.pane.shown) == 2
 
 
+async def test_a_filter_that_lets_nothing_through_leaves_the_place_alone() -> None:
+    app = OnePane(ring_of(100))
+    async with app.run_test(size=(80, 24)):
+        app.pane.go_to(40)
+        for _ in range(2):
+            app.pane.toggle_wrap()
+            app.pane.set_filter(level=2)
+            assert app.pane.view.count == 0
+            assert not "".join(app.pane.shown[1:]).strip()
+            app.pane.move("down")
+            app.pane.ring.extend(["one more"])
+            app.pane.catch_up()
+            app.pane.set_filter(level=0)
+            app.pane.go_to(40)
+        app.pane.set_filter(rank="TP7")
+        app.pane.set_filter(rank=None)
+        assert app.pane.row_text() == "line 40"
+        assert app.pane.following is False
+
+
 async def test_long_lines_are_cut_scrolled_and_wrapped() -> None:
     ring = LineRing()
     ring.extend(["a" * 70 + "MIDDLE" + "b" * 70 + "END"])

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from k2tui.core.launch import LaunchPhase
-from k2tui.core.views import LinkView, ServerStatus
+from k2tui.core.link import LinkPhase, LinkState
+from k2tui.core.views import ServerStatus
 from k2tui.ui import present
 from k2tui.ui.present import UNKNOWN, Freshness, freshness
 
@@ -102,14 +103,14 @@ def test_glyphs_have_their_own_ascii() -> None:
 @pytest.mark.parametrize(
     ("link", "text"),
     [
-        (LinkView("up", round_trip_s=0.018), "link 18 ms"),
-        (LinkView("down", reason="refused", retry_at=108.0), "refused, retry in 8 s"),
-        (LinkView("blocked", reason="host key unknown"), "host key unknown"),
-        (LinkView("connecting"), "connecting"),
-        (LinkView(), "not tried yet"),
+        (LinkState(LinkPhase.UP, round_trip_s=0.018), "link 18 ms"),
+        (LinkState(LinkPhase.DOWN, reason="refused", retry_at=108.0), "refused, retry in 8 s"),
+        (LinkState(LinkPhase.BLOCKED, reason="host key unknown"), "host key unknown"),
+        (LinkState(LinkPhase.CONNECTING), "connecting"),
+        (LinkState(), "not tried yet"),
     ],
 )
-def test_links_in_words(link: LinkView, text: str) -> None:
+def test_links_in_words(link: LinkState, text: str) -> None:
     assert present.link_words(link, 100.0) == text
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from k2tui.core.events import Severity
 from k2tui.core.launch import Advice, Cause, LaunchPhase, Progress
+from k2tui.core.link import LinkPhase
 from k2tui.core.views import ServerStatus, Witness
 from tests.fakes.fleet import FakeFleet, connected, gpus, reading, settings_of
 from tests.ui.helpers import FakeCopier, app_on
@@ -99,9 +100,11 @@ def fleet_of_six(theme: str = "k2-dark") -> FakeFleet:
     fleet.begin("kimi-3")
     fleet.phase("kimi-3", LaunchPhase.KV_CACHE)
     fleet.crash("kimi-3", Cause("Not enough memory", 812, None, "kv_too_small"))
-    fleet.link("gpu-d", phase="down", code="timeout", reason="no answer in 10 s", retry_at=fleet.clock.at + 8)
+    fleet.link("gpu-d", phase=LinkPhase.DOWN, code="timeout", reason="no answer in 10 s", retry_at=fleet.clock.at + 8)
     fleet.set("kimi-4", status=ServerStatus.STALE)
-    fleet.link("gpu-e", phase="blocked", code="host_key_unknown", reason="host key unknown", fingerprint="SHA256:abc")
+    fleet.link(
+        "gpu-e", phase=LinkPhase.BLOCKED, code="host_key_unknown", reason="host key unknown", fingerprint="SHA256:abc"
+    )
     fleet.set("kimi-5", status=ServerStatus.UNKNOWN)
     fleet.tell("gpu-d", "no answer in 10 s", Severity.BAD)
     fleet.tell("kimi", "kimi is ready and proved", Severity.GOOD)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from textual.geometry import Region
 
+from k2tui.core.link import LinkPhase
 from k2tui.core.views import ServerView
 from k2tui.ui import present
 from k2tui.ui.actions import EVERYWHERE, LOG, SERVER, bindings
@@ -143,7 +144,7 @@ class BoxScreen(LogKeysScreen):
     def status_row(self, scene: Scene, width: int) -> Line:
         names = [node.settings.name for node in scene.nodes]
         facts: list[Line] = [server_counts(scene), gpu_counts(scene)]
-        if any(node.link.phase in ("down", "blocked") for node in scene.nodes):
+        if any(node.link.phase in (LinkPhase.DOWN, LinkPhase.BLOCKED) for node in scene.nodes):
             facts.insert(0, node_counts(scene))
         elif len(scene.nodes) == 1:
             link = scene.nodes[0].link

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from textual.geometry import Region
 
+from k2tui.core.link import LinkPhase
 from k2tui.core.views import NodeView, ServerView
 from k2tui.ui import present
 from k2tui.ui.actions import EVERYWHERE, LOG, SERVER, bindings
@@ -156,6 +157,9 @@ class ServerScreen(LogKeysScreen):
         if run is not None and run.profile is not None:
             engine.append(((f"profile {run.profile}", "muted"),))
         link = node.link
-        facts += [joined(engine), ((present.link_words(link, scene.now), "muted" if link.phase == "up" else "bad"),)]
+        facts += [
+            joined(engine),
+            ((present.link_words(link, scene.now), "muted" if link.phase is LinkPhase.UP else "bad"),),
+        ]
         place = [node.settings.name, server.settings.name]
         return status_line(place, facts, scene, width, extra=self.hold_line())

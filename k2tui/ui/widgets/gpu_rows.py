@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from k2tui.core.link import LinkPhase
 from k2tui.core.readings import GpuReading, HostReading
 from k2tui.core.views import NodeView
 from k2tui.ui import present
@@ -180,7 +181,7 @@ def node_lines(node: NodeView, only: Collection[int], now: float, width: int, he
 
 
 def _no_gpus(node: NodeView, now: float) -> Line:
-    if node.link.phase != "up":
+    if node.link.phase is not LinkPhase.UP:
         return ((present.link_words(node.link, now), "bad" if node.link.reason else "muted"),)
     because = node.reading.no_gpus_because
     if because is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from k2tui.core.link import LinkPhase
 from k2tui.core.readings import GpuReading
 from k2tui.core.views import NodeView, ServerStatus, ServerView
 from k2tui.ui import present
@@ -50,11 +51,11 @@ def _server(row: GridRow, scene: Scene, width: int) -> Line:
 
 
 def _state(row: GridRow, scene: Scene, width: int) -> Line:
-    if row.node.link.phase == "blocked":
+    if row.node.link.phase is LinkPhase.BLOCKED:
         return (cell("! BLOCKED", width, "bad"),)
     if row.server is None:
-        up = row.node.link.phase == "up"
-        return (cell("up" if up else row.node.link.phase, width, "muted" if up else "bad"),)
+        up = row.node.link.phase is LinkPhase.UP
+        return (cell("up" if up else row.node.link.phase.value, width, "muted" if up else "bad"),)
     status = row.server.status
     word = status.value
     if status is ServerStatus.DOWN and row.server.doing is None:
@@ -65,7 +66,7 @@ def _state(row: GridRow, scene: Scene, width: int) -> Line:
 def progress_line(row: GridRow, scene: Scene, width: int) -> Line:
     """The present phase with its bar; the reason when its node is out of reach; the failure when it failed."""
     link, server = row.node.link, row.server
-    if link.phase in ("down", "blocked"):
+    if link.phase in (LinkPhase.DOWN, LinkPhase.BLOCKED):
         return (cell(present.link_words(link, scene.now), width, "bad"),)
     launch = server.launch if server is not None else None
     if server is None or launch is None or server.status in (ServerStatus.READY, ServerStatus.DOWN):
@@ -190,7 +191,7 @@ _WORST_FIRST = (
 
 
 def _badness(row: GridRow) -> int:
-    if row.node.link.phase == "blocked":
+    if row.node.link.phase is LinkPhase.BLOCKED:
         return -1
     return _WORST_FIRST.index(row.server.status) if row.server else len(_WORST_FIRST)
 

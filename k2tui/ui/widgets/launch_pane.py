@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from k2tui.core.launch import PHASES, Launch, LaunchKind, LaunchPhase, Progress
+from k2tui.core.link import LinkPhase, LinkState
 from k2tui.core.secrets import mask
-from k2tui.core.views import LinkView, ServerStatus, ServerView
+from k2tui.core.views import ServerStatus, ServerView
 from k2tui.ui import present
 from k2tui.ui.logline import parts_of
 from k2tui.ui.present import PHASE_WORDS, STATUS_GLYPH, STATUS_ROLE, duration, phase_time
@@ -200,9 +201,9 @@ def quiet_line(server: ServerView, log_now: float | None) -> Line:
     )
 
 
-def link_lines(link: LinkView, now: float, width: int) -> list[Line]:
+def link_lines(link: LinkState, now: float, width: int) -> list[Line]:
     """Why the node is not connected, when the next try is, and what to do; nothing while it is."""
-    if link.phase == "up" or link.reason is None:
+    if link.phase is LinkPhase.UP or link.reason is None:
         return []
     lines: list[Line] = [((present.link_words(link, now), "bad"),)]
     hint = "C shows the key that it offers" if link.code == "host_key_unknown" else link.hint

@@ -253,6 +253,8 @@ class LogPane(Pane):
 
     def _keep_in_sight(self) -> None:
         """The selected line is held and shown; the top moves as little as it must."""
+        if not self.view.count:
+            return  # the place is kept for when the filter lets lines through again
         self._at = self._number(self.view.position_of(self._at))
         at, top = self.view.position_of(self._at), self.view.position_of(self._top)
         top = min(top, at) if self.wrap else min(top, at, max(0, self.view.count - self.page))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from k2tui.core.link import LinkPhase
 from k2tui.ui import present
 from k2tui.ui.scene import Scene
 from k2tui.ui.spans import Line, wrapped
@@ -23,7 +24,7 @@ class PreviewPane(Pane):
             return
         width, height = self.inner_width, self.page
         link = row.node.link
-        info: Line = ((present.link_words(link, scene.now), "muted" if link.phase == "up" else "bad"),)
+        info: Line = ((present.link_words(link, scene.now), "muted" if link.phase is LinkPhase.UP else "bad"),)
         if row.server is None:
             hint = wrapped(link.hint or "no server is configured on this node", width, 3)
             self.show([((text, "muted"),) for text in hint], info)

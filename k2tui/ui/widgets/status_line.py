@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from k2tui.core.link import LinkPhase
 from k2tui.core.views import ServerStatus
 from k2tui.ui import present
 from k2tui.ui.present import STATUS_GLYPH, STATUS_ROLE, Freshness, freshness
@@ -39,7 +40,7 @@ def server_counts(scene: Scene) -> Line:
 def node_counts(scene: Scene) -> Line:
     """`4 nodes  1 out of reach`."""
     total = len(scene.nodes)
-    lost = sum(1 for node in scene.nodes if node.link.phase in ("down", "blocked"))
+    lost = sum(1 for node in scene.nodes if node.link.phase in (LinkPhase.DOWN, LinkPhase.BLOCKED))
     words: list[Line] = [((f"{total} node{'' if total == 1 else 's'}", "text"),)]
     if lost:
         words.append(((f"{lost} out of reach", "bad"),))
