@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,12 @@ _DIRECTORIES = {
     "XDG_DATA_HOME": ".local/share",
     "XDG_CACHE_HOME": ".cache",
 }
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ctrl_c_is_heard() -> None:
+    """A shell that starts this in the background has SIGINT ignored, and every program below inherits that."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)

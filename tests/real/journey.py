@@ -68,6 +68,7 @@ class StoryEnds(Exception):
 
 def main() -> int:
     """Play the journey; 0 when everything held."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background shell has it ignored, for all below too
     try:
         sglang = engine.find_or_install(lambda text: print(f"k2tui: {text}", file=sys.stderr, flush=True))
     except engine.NoEngine as why:
