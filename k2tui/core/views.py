@@ -37,7 +37,7 @@ class Witness:
     """One way to know, what it said and when."""
 
     name: str
-    """process | log | port | health | completion."""
+    """process | log | http | completion."""
     ok: bool | None
     """None: it could not tell."""
     says: str
