@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -56,6 +57,5 @@ def number(value: float) -> str:
 
 
 def percentile(values: list[float], percent: float) -> float:
-    """The smallest value that at least `percent` of the values don't pass."""
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]
+    """The value that `percent` of the values do not pass (nearest rank)."""
+    return sorted(values)[max(1, math.ceil(len(values) * percent / 100)) - 1]

@@ -250,6 +250,7 @@ class Fleet:
             clock=self._doors.clock,
             operator=self._doors.operator,
             verify_checks=self.settings.verify_checks,
+            confirm_policy=room.settings.confirm,
         )
 
     async def _told(self, name: str, steps: AsyncIterator[VerbEvent]) -> AsyncIterator[VerbEvent]:

@@ -38,6 +38,8 @@ class Verbs:
     """user@host, written into the run."""
     verify_checks: str
     """diff | all | none."""
+    confirm_policy: str = "busy"
+    """never | busy | always, of the node."""
 
     async def start(self, plan: LaunchPlan, *, confirm: str | None, verify: bool) -> AsyncIterator[VerbEvent]:
         """Start it and go with it until a real completion came back, or until it is known why not."""
@@ -97,6 +99,9 @@ class Verbs:
             raise watched_only(self.watch.settings.name)
 
     async def _busy_sentence(self) -> str | None:
+        """Why a busy server needs a confirmation; None when it is idle, can't say, or the node wants none."""
+        if self.confirm_policy == "never":
+            return None
         running = await self.watch.running_requests()
         if not running:
             return None

@@ -124,6 +124,10 @@ EXTRA_COMMANDS: Mapping[str, str] = {
 """Commands that are no key: they need their argument."""
 
 
+OTHER_WORDS: Mapping[str, str] = {"start": "restart", "logs": "log"}
+"""Words that are typed for a command, and its own word."""
+
+
 @dataclass(frozen=True, slots=True)
 class Command:
     """One line typed after `:`, understood."""
@@ -140,7 +144,8 @@ class UnknownCommand(Exception):
 
 def words_on(ids: Iterable[str]) -> list[str]:
     """All command words of a screen with these actions."""
-    return sorted({BY_ID[action_id].word for action_id in ids} | set(EXTRA_COMMANDS) | {"quit"})
+    own = {BY_ID[action_id].word for action_id in ids}
+    return sorted(own | {other for other, word in OTHER_WORDS.items() if word in own} | set(EXTRA_COMMANDS) | {"quit"})
 
 
 def understand(line: str, ids: Sequence[str]) -> Command:
@@ -149,11 +154,12 @@ def understand(line: str, ids: Sequence[str]) -> Command:
     words = words_on(ids)
     if word not in words:
         begun = [known for known in words if word and known.startswith(word)]
-        if len(begun) != 1:
+        if len({OTHER_WORDS.get(known, known) for known in begun}) != 1:
             near = begun or difflib.get_close_matches(word, words, n=3)
             meant = f"; did you mean {', '.join(near)}?" if near else ""
             raise UnknownCommand(f"no command {word!r} here{meant}")
         word = begun[0]
+    word = OTHER_WORDS.get(word, word)
     by_word = {BY_ID[action_id].word: BY_ID[action_id] for action_id in ids}
     return Command(word, argument.strip(), by_word.get(word))
 
@@ -163,5 +169,5 @@ def completions(line: str, ids: Sequence[str], names: Mapping[str, Sequence[str]
     word, blank, argument = line.lstrip().partition(" ")
     if not blank:
         return [known for known in words_on(ids) if known.startswith(word)]
-    choices = names.get(ARGUMENTS.get(word, ""), ())
+    choices = names.get(ARGUMENTS.get(OTHER_WORDS.get(word, word), ""), ())
     return [f"{word} {choice}" for choice in choices if choice.startswith(argument.lstrip())]

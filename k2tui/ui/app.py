@@ -12,11 +12,14 @@ from textual.screen import Screen
 from k2tui.core.errors import K2Error
 from k2tui.ui.doing import DoingApp
 from k2tui.ui.fleetlike import Copier, FleetLike, UiClock
+from k2tui.ui.present import key_text
 from k2tui.ui.screens.base import K2Screen
 
 PULSES_PER_SECOND = 20
 LAZY_STEPS = 4
 """Twentieths of a second between two pulses while the log stands still: each wakes the process up."""
+LETS_GO = frozenset({"escape", "backspace"})
+"""Keys that take back and close, and are pressed once too often."""
 QUIET_AFTER = 10
 """Twentieths of a second without a new line after which the log stands still."""
 
@@ -49,6 +52,7 @@ class K2App(DoingApp):
         self._start_at, self._watch = start_at, watch
         self._quiet = 0
         """Twentieths of a second since the log moved."""
+        self._last_key = ""
 
     # ---- life
 
@@ -114,6 +118,7 @@ class K2App(DoingApp):
         step, which is felt while a log pours in. A dialog that has just opened does not hear keys: they were meant for
         what was there before."""
         if isinstance(event, events.Key) and not event.is_forwarded:
+            self._last_key = event.key
             screen = self.screen
             if isinstance(screen, K2Screen) and screen.hears_keys:
                 handler = screen.handler_of_key(event)
@@ -138,9 +143,11 @@ class K2App(DoingApp):
     # ---- going
 
     def go_back(self) -> None:
-        """One screen back; from the top screen, out."""
+        """One screen back; from the top screen, out. But nobody quits by one `escape` too many."""
         if len(self.screen_stack) > 1:
             self.pop_screen()
+        elif self._last_key in LETS_GO:
+            self.say(f"this is the top screen; {key_text(self.actions['app.quit'].keys[0])} quits")
         else:
             self.exit()
 
@@ -210,6 +217,7 @@ class K2App(DoingApp):
 
         if line.strip():
             self.history = [*(old for old in self.history if old != line), line][-100:]
+            self.clear_note()
             run_line(self, screen, line)
 
 

@@ -13,8 +13,7 @@ import pytest
 APP = """
 import signal, sys, threading
 from k2tui.adapters.terminal import end_with_terminal
-if sys.argv[1] == "ignoring":
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+signal.signal(signal.SIGHUP, signal.SIG_IGN if sys.argv[1] == "ignoring" else signal.SIG_DFL)
 end_with_terminal()
 print("up", flush=True)
 threading.Event().wait()

@@ -122,6 +122,14 @@ async def test_help_lists_the_keys_of_this_screen_and_can_be_searched() -> None:
         await until(pilot, lambda: app.screen.query_one(LogPane).wrap)
 
 
+async def test_a_slash_typed_out_of_habit_does_not_spoil_the_search_of_the_help() -> None:
+    app = app_on(running())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("?", *"/wrap")
+        await gone(pilot, "Start or restart the selected server")
+        await shows(pilot, "/wrap", "Wrap long lines")
+
+
 @pytest.mark.parametrize("key", ["f1", "ctrl+p"])
 async def test_the_palette_goes_to_a_server_by_name(key: str) -> None:
     app = app_on(running())
@@ -199,6 +207,26 @@ def test_a_command_may_be_cut_off_where_it_is_clear() -> None:
     assert understand(":stop kimi", ids).argument == "kimi"
     with pytest.raises(UnknownCommand, match="did you mean"):
         understand("s", ids)
+
+
+def test_the_words_of_other_tools_are_understood() -> None:
+    ids = ("server.restart", "server.stop", "go.log")
+    assert understand("start kimi", ids) == understand("restart kimi", ids)
+    assert understand("logs", ids).word == "log"
+    assert understand("lo", ids).word == "log"
+    assert completions("sta", ids, {}) == ["start"]
+    assert completions("start k", ids, {"server": ["kimi"]}) == ["start kimi"]
+    with pytest.raises(UnknownCommand):
+        understand("start", ("app.help",))
+
+
+async def test_a_command_that_works_takes_an_old_complaint_away() -> None:
+    app = app_on(running())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press(":", *"nonsense", "enter")
+        await shows(pilot, "no command 'nonsense'")
+        await pilot.press(":", *"theme k2-light", "enter")
+        await gone(pilot, "nonsense")
 
 
 def test_completions_are_whole_lines() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -31,7 +32,7 @@ from k2tui.ui.widgets.launch_pane import (
 )
 from k2tui.ui.widgets.run_rows import ending, run_line
 from k2tui.ui.widgets.state_pane import proof_lines, witness_lines
-from k2tui.ui.widgets.status_line import status_line
+from k2tui.ui.widgets.status_line import server_counts, status_line
 from tests.fakes.fleet import FakeClock, connected, gpus, reading, settings_of
 
 SERVER = ServerView(ServerSettings("kimi", "gpu-a", profile="reason"), ServerStatus.LOADING)
@@ -58,6 +59,14 @@ def test_phases_before_are_done_the_present_one_runs_and_the_rest_waits() -> Non
 @pytest.mark.parametrize("kind", [LaunchKind.CRASHED, LaunchKind.HUNG, LaunchKind.MISCONFIGURED])
 def test_a_failed_launch_failed_where_it_stands(kind: LaunchKind) -> None:
     assert phase_rows(replace(LOADING, kind=kind), 110.0)[2].state == "failed"
+
+
+def test_a_phase_in_which_it_was_stopped_is_not_done() -> None:
+    stopped = replace(LOADING, kind=LaunchKind.STOPPED)
+    assert [row.state for row in phase_rows(stopped, 110.0)] == ["done", "done", "stopped", *["waiting"] * 5]
+    assert "○ weights" in texts(phase_lines(stopped, 110.0, 80))
+    served = replace(LOADING, kind=LaunchKind.STOPPED, phase=LaunchPhase.SERVING)
+    assert {row.state for row in phase_rows(served, 110.0)} == {"done"}
 
 
 def test_a_ready_launch_has_every_phase_done_also_those_without_a_mark() -> None:
@@ -174,6 +183,24 @@ def test_many_gpus_fold_when_there_is_no_room_and_old_figures_go() -> None:
     assert "78 %" not in texts(node_lines(node, (), clock.at + 60, 80, 12))
 
 
+def test_cool_gpus_keep_their_places_when_folded_and_warm_ones_come_first() -> None:
+    def order(*celsius: float) -> list[str]:
+        folded = texts(folded_lines([GpuReading(n, f"GPU-{n}", temperature_c=c) for n, c in enumerate(celsius)], 80))
+        return re.findall(r"(\d):", folded)
+
+    assert order(36.0, 38.0, 37.0) == ["0", "1", "2"]
+    assert order(36.0, 80.0, 37.0, 90.0) == ["3", "1", "0", "2"]
+
+
+@given(st.integers(20, 120))
+def test_the_host_shows_whole_figures_only_and_full_disks_first(width: int) -> None:
+    host = HostReading(cpu_percent=22.0, disks=(DiskReading("/shm", 100, 90), DiskReading("/data", 100, 1)))
+    line = host_line(host, width)
+    assert width_of(line) <= width
+    assert text_of(line) in "cpu 22 %  /data 1 B free  /shm 90 B free"
+    assert ("/shm" not in text_of(line)) or ("/data" in text_of(line))
+
+
 def test_a_full_disk_warns() -> None:
     host = HostReading(disks=(DiskReading("/data", 100, 1), DiskReading("/dev/shm", 100, 90)))
     line = host_line(host)
@@ -208,6 +235,9 @@ def test_how_runs_ended() -> None:
     assert ending(replace(run, alive=False, exit_code=1))[0] == "exit 1"
     assert ending(run)[0] == "—"
     assert "11-30 14:00" in text_of(run_line(run, 80))
+    killed = replace(run, alive=False, exit_code=137)
+    assert all("killed by signal 9" in text_of(run_line(killed, width)) for width in (36, 40, 44, 60))
+    assert width_of(run_line(killed, 36)) <= 36
 
 
 def test_a_comparison_knows_flags_by_any_spelling_and_masks_secrets() -> None:
@@ -229,6 +259,19 @@ def test_the_first_line_fits_and_keeps_its_warnings(width: int, simulated: bool,
     assert len(text) <= width
     assert ("simulated" in text) == simulated
     assert ("read-only" in text) == read_only
+
+
+def test_counts_go_without_words_before_they_go() -> None:
+    fleet = connected(settings_of())
+    fleet.set("kimi", status=ServerStatus.CRASHED)
+    scene = Scene.of(fleet, fleet.clock)
+    counts, brief = server_counts(scene), server_counts(scene, words=False)
+    assert text_of(brief) == "✗ 1"
+    assert "✗ 1 crashed" in text_of(status_line(["fleet"], [counts], scene, 60, brief=brief))
+    narrow = text_of(status_line(["fleet"], [counts, (("more", "text"),)], scene, 32, brief=brief))
+    assert "✗ 1" in narrow
+    assert "crashed" not in narrow
+    assert "more" not in narrow
 
 
 def test_a_scene_says_how_long_it_is_good_for() -> None:

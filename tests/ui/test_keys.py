@@ -120,6 +120,18 @@ async def test_quitting_works_from_anywhere(key: str) -> None:
         await until(pilot, lambda: not app.is_running)
 
 
+@pytest.mark.parametrize("watch", [False, True])
+@pytest.mark.parametrize("key", ["escape", "backspace"])
+async def test_one_escape_too_many_does_not_quit(key: str, watch: bool) -> None:
+    app = app_on(connected(settings_of()), watch=watch)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("5", key, key, key)
+        await shows(pilot, "this is the top screen; Q quits")
+        assert app.is_running
+        await pilot.press("q")
+        await until(pilot, lambda: not app.is_running)
+
+
 async def test_ctrl_c_leaves_also_while_typing() -> None:
     app = app_on(connected(settings_of()))
     async with app.run_test(size=(120, 40)) as pilot:

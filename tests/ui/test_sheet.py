@@ -96,7 +96,7 @@ async def test_a_server_that_does_not_run_is_started() -> None:
     app = app_on(fleet)
     async with app.run_test(size=(120, 40)) as pilot:
         await opened(pilot, fleet)
-        await shows(pilot, "Start kimi on gpu-a", "nothing runs now")
+        await shows(pilot, "Start kimi on gpu-a", "not running now")
         await pilot.press("tab", "enter")
         await until(pilot, lambda: [verb for verb, *_ in fleet.asked] == ["start"])
 

@@ -145,11 +145,12 @@ class BoxScreen(LogKeysScreen):
         names = [node.settings.name for node in scene.nodes]
         facts: list[Line] = [server_counts(scene), gpu_counts(scene)]
         if any(node.link.phase in (LinkPhase.DOWN, LinkPhase.BLOCKED) for node in scene.nodes):
-            facts.insert(0, node_counts(scene))
+            facts.insert(1, node_counts(scene))
         elif len(scene.nodes) == 1:
             link = scene.nodes[0].link
             facts.append(((present.link_words(link, scene.now), "muted"),))
-        return status_line(["  ".join(names) or "no nodes"], facts, scene, width, extra=self.hold_line())
+        place, brief = ["  ".join(names) or "no nodes"], server_counts(scene, words=False)
+        return status_line(place, facts, scene, width, extra=self.hold_line(), brief=brief)
 
 
 def log_note(server: ServerView | None, scene: Scene, run_id: str | None) -> Line:

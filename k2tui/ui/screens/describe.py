@@ -16,7 +16,7 @@ from k2tui.ui.fleetlike import FleetLike, UiClock
 from k2tui.ui.layout import Places
 from k2tui.ui.scene import Scene, launch_took
 from k2tui.ui.screens.moving import MovingScreen
-from k2tui.ui.spans import Line, wrapped
+from k2tui.ui.spans import Line, chunks, wrapped
 from k2tui.ui.widgets.launch_pane import headline, phase_rows
 from k2tui.ui.widgets.pane import Pane
 from k2tui.ui.widgets.run_rows import ending
@@ -40,7 +40,7 @@ class TextPane(Pane):
             if isinstance(row, str):
                 lines += [((text, "text"),) for text in wrapped(mask(row), self.inner_width, 2000)] or [()]
             else:
-                lines.append(row)
+                lines += list(chunks(row, self.inner_width, 2000)) or [()]
         self.show(lines)
 
 
@@ -101,8 +101,8 @@ def described(server: ServerView, scene: Scene, fleet: FleetLike) -> list[Line |
             _row("KV cache", present.number(launch.kv_tokens, "tokens")),
         ]
     rows += [(), (("State", "title"),)]
-    rows += proof_lines(server, scene.now, 100)
-    rows += witness_lines(server, scene.now, 100)
+    facts = [*proof_lines(server, scene.now, 100), *witness_lines(server, scene.now, 100)]
+    rows += facts or [(("not running", "muted"),)]
     if launch is not None:
         rows += [(), (("Launch", "title"),)]
         for row in phase_rows(launch, scene.log_now(node)):

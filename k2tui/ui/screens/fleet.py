@@ -131,5 +131,6 @@ class FleetScreen(ServerKeysScreen):
         self._follow_places()
 
     def status_row(self, scene: Scene, width: int) -> Line:
-        facts = [node_counts(scene), server_counts(scene), gpu_counts(scene)]
-        return status_line(["fleet"], facts, scene, width, extra=self.hold_line())
+        facts = [server_counts(scene), node_counts(scene), gpu_counts(scene)]
+        brief = server_counts(scene, words=False)
+        return status_line(["fleet"], facts, scene, width, extra=self.hold_line(), brief=brief)

@@ -56,8 +56,8 @@ class EntryRows(Pane):
         return self.entries[self.cursor] if self.cursor < len(self.entries) else None
 
     def filter(self, text: str) -> None:
-        """Only entries with every typed word; those whose name begins so first."""
-        words = text.casefold().split()
+        """Only entries with every typed word; those whose name begins so first. `/` in front is habit, not meant."""
+        words = (text[1:] if text.startswith("/") and len(text) > 1 else text).casefold().split()
         found = [e for e in self._all if all(w in f"{e.left} {e.name} {e.meaning}".casefold() for w in words)]
         found.sort(key=lambda e: not (words and e.name.casefold().startswith(words[0])))
         self.entries, self.cursor = found, 0

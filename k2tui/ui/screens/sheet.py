@@ -135,7 +135,7 @@ class LaunchSheet(Dialog):
             pid = f", pid {run.child.pid}" if run.child is not None else ""
             parts.append((("replaces ", "muted"), (f"run {present.run_time(run.run_id)}{pid}", "warning")))
         else:
-            parts.append((("nothing runs now", "muted"),))
+            parts.append((("not running now", "muted"),))
         if self.draft.edits:
             parts.append(((f"{len(self.draft.edits)} edit{'s' if len(self.draft.edits) > 1 else ''}", "changed"),))
         return joined(parts)

@@ -1,4 +1,4 @@
-"""The GPUs of a node as rows, or folded to one line with the worst first."""
+"""The GPUs of a node as rows, or folded to one line with the faulty and the warm first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from k2tui.core.views import NodeView
 from k2tui.ui import present
 from k2tui.ui.present import UNKNOWN, Freshness, freshness, number
 from k2tui.ui.scene import PROBE_PERIOD_S, Scene
-from k2tui.ui.spans import Line, Span, cell, cut, joined, spread
+from k2tui.ui.spans import Line, Span, cell, cut, joined, spread, width_of
 from k2tui.ui.widgets.pane import Pane
 
 WARM_C, HOT_C = 78.0, 86.0
@@ -31,6 +31,11 @@ def _heat(celsius: float | None) -> str:
     if celsius is None:
         return "muted"
     return "gpu-hot" if celsius >= HOT_C else "gpu-warm" if celsius >= WARM_C else "text"
+
+
+def _too_warm(celsius: float | None) -> float:
+    """Degrees from warm on; 0 for all that are cool enough: they keep their places."""
+    return 0.0 if celsius is None or celsius < WARM_C else celsius
 
 
 def _meter(fraction: float | None, width: int, role: str) -> Line:
@@ -114,7 +119,7 @@ def gpu_line(gpu: GpuReading, width: int, *, dim: bool = False) -> Line:
 
 
 def folded_lines(gpus: Sequence[GpuReading], width: int, *, dim: bool = False) -> list[Line]:
-    """All GPUs together on one line, and each one's load behind it, faults and the hottest first."""
+    """All GPUs together on one line, and each one's load behind it: faults first, then what runs warm."""
     text = "stale" if dim else "text"
     util = _mean([gpu.utilization_percent for gpu in gpus])
     used, total = _total([gpu.memory_used_mib for gpu in gpus]), _total([gpu.memory_total_mib for gpu in gpus])
@@ -132,7 +137,7 @@ def folded_lines(gpus: Sequence[GpuReading], width: int, *, dim: bool = False) -
         ((UNKNOWN if power is None else f"{power / 1000:.1f} kW", text),),
         (("max ", "muted"), (number(hottest, "C"), "stale" if dim else _heat(hottest))),
     ]
-    ordered = sorted(gpus, key=lambda gpu: (gpu.fault is None, -(gpu.temperature_c or 0.0), gpu.index))
+    ordered = sorted(gpus, key=lambda gpu: (gpu.fault is None, -_too_warm(gpu.temperature_c), gpu.index))
     each = [
         ((f"{gpu.index}:", "muted"), (gpu.fault, "bad"))
         if gpu.fault is not None
@@ -142,8 +147,8 @@ def folded_lines(gpus: Sequence[GpuReading], width: int, *, dim: bool = False) -
     return [joined(parts), *spread(each, width)]
 
 
-def host_line(host: HostReading) -> Line:
-    """`cpu 22 %  load 3.1  ram 310/1024 GB  /data 1.9 TB free`."""
+def host_line(host: HostReading, width: int = 1000) -> Line:
+    """`cpu 22 %  load 3.1  ram 310/1024 GB  /data 1.9 TB free`: whole figures only, disks that run full in front."""
     parts: list[Line] = []
     if host.cpu_percent is not None:
         parts.append((("cpu ", "muted"), (number(host.cpu_percent, "%"), "text")))
@@ -152,10 +157,12 @@ def host_line(host: HostReading) -> Line:
     if host.memory_total_bytes is not None and host.memory_available_bytes is not None:
         used = host.memory_total_bytes - host.memory_available_bytes
         parts.append((("ram ", "muted"), (present.of_total(used, host.memory_total_bytes, 1e9, "GB"), "text")))
-    for disk in host.disks:
-        low = disk.total_bytes > 0 and disk.available_bytes / disk.total_bytes < 0.05
+    disks = [(disk, disk.total_bytes > 0 and disk.available_bytes / disk.total_bytes < 0.05) for disk in host.disks]
+    for disk, low in sorted(disks, key=lambda item: not item[1]):
         free = f"{present.size(disk.available_bytes)} free"
         parts.append(((f"{disk.mount} ", "muted"), (free, "warning" if low else "text")))
+    while len(parts) > 1 and width_of(joined(parts)) > width:
+        parts.pop()
     return joined(parts)
 
 
@@ -164,7 +171,7 @@ def node_lines(node: NodeView, only: Collection[int], now: float, width: int, he
     reading = node.reading
     gpus = [gpu for gpu in reading.gpus if not only or gpu.index in only]
     host_fresh = freshness(None if reading.host_at is None else now - reading.host_at, PROBE_PERIOD_S)
-    host = [line] if host_fresh is not Freshness.GONE and (line := host_line(reading.host)) else []
+    host = [line] if host_fresh is not Freshness.GONE and (line := host_line(reading.host, width)) else []
     if not gpus:
         return [_no_gpus(node, now), *host][:height]
     fresh = freshness(None if reading.gpus_at is None else now - reading.gpus_at, PROBE_PERIOD_S)

@@ -22,8 +22,14 @@ _LABEL_WIDTH = 12
 GRAPH_UNITS = ("graphs", "sizes")
 """What bars of graph capture count; all others count parts of the weights."""
 
-_GLYPH = {"done": "✓", "now": "▸", "failed": "✗", "waiting": "·"}
-_ROLE = {"done": "phase-done", "now": "phase-loading", "failed": "phase-failed", "waiting": "phase-waiting"}
+_GLYPH = {"done": "✓", "now": "▸", "failed": "✗", "stopped": "○", "waiting": "·"}
+_ROLE = {
+    "done": "phase-done",
+    "now": "phase-loading",
+    "failed": "phase-failed",
+    "stopped": "text",
+    "waiting": "phase-waiting",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +38,7 @@ class PhaseRow:
 
     phase: LaunchPhase
     state: str
-    """done | now | failed | waiting."""
+    """done | now | failed | stopped | waiting."""
     elapsed_s: float | None
 
 
@@ -45,7 +51,7 @@ def phase_rows(launch: Launch, log_now: float | None) -> list[PhaseRow]:
         if over or phase.order < launch.phase.order:
             state = "done"
         elif phase is launch.phase:
-            state = "failed" if launch.kind in _FAILED else "done" if launch.kind is LaunchKind.STOPPED else "now"
+            state = "failed" if launch.kind in _FAILED else "stopped" if launch.kind is LaunchKind.STOPPED else "now"
         else:
             state = "waiting"
         span = spans.get(phase)
@@ -121,14 +127,16 @@ def phase_lines(launch: Launch, log_now: float | None, width: int) -> list[Line]
     longest = max((row.elapsed_s or 0.0 for row in rows if row.phase is not LaunchPhase.READY), default=0.0)
     for row in rows:
         role = _ROLE[row.state]
-        name_role = {"done": "text", "now": "strong", "failed": "phase-failed"}.get(row.state, "phase-waiting")
+        name_role = {"done": "text", "now": "strong", "failed": "phase-failed", "stopped": "text"}.get(
+            row.state, "phase-waiting"
+        )
         time_text = "" if row.state == "waiting" else phase_time(row.elapsed_s)
         head: Line = (
             (f"{_GLYPH[row.state]} ", role),
             (f"{PHASE_WORDS[row.phase]:<{_LABEL_WIDTH}}", name_role),
             (f"{time_text:>8}", "muted" if row.state == "done" else "text"),
         )
-        if row.state in ("now", "failed"):
+        if row.state in ("now", "failed", "stopped"):
             room = width - width_of(head) - 2
             ranks = _ranks(launch)
             beside = progress_spans(launch, room - width_of(ranks) - 2) if room > width_of(ranks) + 36 else ()
@@ -153,7 +161,7 @@ def phase_summary(launch: Launch, log_now: float | None, width: int, *, head: Li
 
 def present_line(launch: Launch, log_now: float | None, width: int) -> Line:
     """The phase it is in, with its bar, on one row."""
-    row = next((row for row in phase_rows(launch, log_now) if row.state in ("now", "failed")), None)
+    row = next((row for row in phase_rows(launch, log_now) if row.state in ("now", "failed", "stopped")), None)
     if row is None:
         return ()
     head: Line = (

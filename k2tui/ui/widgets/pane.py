@@ -195,7 +195,7 @@ class Pane(Drawn, can_focus=True):
         for number, line in enumerate(seen, self.top_row):
             selected = self.lists and number == self.cursor and (self.has_focus or self.marks_when_blurred)
             row = ("cursor" if self.has_focus else "cursor-blurred") if selected else None
-            rows.append((((" " * SIDE, "text"), *line), row))
+            rows.append((((" " * SIDE, "text"), *clip(line, self.inner_width)), row))
         self.put(rows)
 
     def _title_line(self) -> Line:

@@ -28,7 +28,7 @@ def run_line(run: Run, width: int, *, shown: bool = False) -> Line:
     words, role = ending(run)
     parts: list[Line] = [
         (("▸ " if shown else "  ", "key"), (run_time(run.run_id), "text")),
-        (cell(words, 20 if width > 56 else 14, role),),
+        (cell(words, 20 if width > 56 or 33 <= width <= 44 else 14, role),),
     ]
     if width > 44:
         parts.append((cell(run.profile or UNKNOWN, 12, "muted"),))

@@ -25,12 +25,15 @@ _COUNTED = (
 )
 
 
-def server_counts(scene: Scene) -> Line:
-    """`● 3 ready  ◐ 1 loading  ✗ 1 crashed`."""
+def server_counts(scene: Scene, *, words: bool = True) -> Line:
+    """`● 3 ready  ◐ 1 loading  ✗ 1 crashed`; without words `● 3  ◐ 1  ✗ 1`."""
     counts = Counter(server.status for server in scene.servers)
     return joined(
         [
-            ((f"{STATUS_GLYPH[status]} ", STATUS_ROLE[status]), (f"{counts[status]} {status.value}", "text"))
+            (
+                (f"{STATUS_GLYPH[status]} ", STATUS_ROLE[status]),
+                (f"{counts[status]} {status.value}" if words else f"{counts[status]}", "text"),
+            )
             for status in _COUNTED
             if counts[status]
         ]
@@ -63,8 +66,19 @@ def gpu_counts(scene: Scene) -> Line:
     return ((f"{len(gpus)} GPU  ", "text"), (f"VRAM {present.vram(used, total)}", "muted"))
 
 
-def status_line(place: Sequence[str], facts: Sequence[Line], scene: Scene, width: int, *, extra: Line = ()) -> Line:
-    """` k2tui  fleet › gpu-b   facts …          simulated  read-only  14:02`; facts go when there is no room."""
+def status_line(
+    place: Sequence[str],
+    facts: Sequence[Line],
+    scene: Scene,
+    width: int,
+    *,
+    extra: Line = (),
+    brief: Line = (),
+) -> Line:
+    """` k2tui  fleet › gpu-b   facts …          simulated  read-only  14:02`; facts go when there is no room.
+
+    `brief` says the first fact in fewer columns, for when it does not fit.
+    """
     where: list[Line] = [((" k2tui", "brand"),)]
     crumbs = [((name, "strong" if last else "text"),) for name, last in ((n, n == place[-1]) for n in place)]
     where.append(joined(crumbs, (" › ", "muted")))
@@ -83,6 +97,9 @@ def status_line(place: Sequence[str], facts: Sequence[Line], scene: Scene, width
             continue
         longer = joined([left, fact], (" │ ", "rule"))
         if width_of(longer) + width_of(right) + 2 > width:
+            shorter = joined([left, brief], (" │ ", "rule"))
+            if fact is facts[0] and brief and width_of(shorter) + width_of(right) + 2 <= width:
+                left = shorter
             break
         left = longer
     return ends(clip(left, width - width_of(right) - 1), right, width)
