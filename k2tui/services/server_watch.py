@@ -135,8 +135,8 @@ class ServerWatch:
             self.refresh()
 
     def forget_proof(self) -> None:
-        """What was proved no longer counts (the server is being stopped)."""
-        self._proof = self._proof_at = None
+        """What was proved and answered no longer counts (the server is being stopped)."""
+        self._proof = self._proof_at = self.http = None
         self._proof_tried_at = self._clock.monotonic()
 
     async def prove(self, checks: frozenset[str]) -> Proof:
@@ -255,7 +255,8 @@ class ServerWatch:
         found: list[Witness] = []
         run = self._run
         if run is not None and self._runs_at is not None and self.settings.log is None:
-            found.append(Witness("process", run.alive, _process_words(run), self._runs_at))
+            as_asked = run.alive is False and run.stop_asked
+            found.append(Witness("process", None if as_asked else run.alive, _process_words(run), self._runs_at))
         if self._log is not None and self._log.seen_at is not None:
             words = "no such file" if self._log.missing else "followed"
             found.append(Witness("log", not self._log.missing, words, self._log.seen_at))

@@ -136,6 +136,8 @@ async def test_a_stop_is_done_when_nothing_is_left_and_is_written_down() -> None
             steps = await played(fleet.stop(KIMI))
             assert kinds(steps) == ["stopping", "stopped", "done"]
             assert fleet.server(KIMI).status is ServerStatus.DOWN
+            said = {witness.name: witness.ok for witness in fleet.server(KIMI).witnesses}
+            assert said == {"process": None, "log": True}
             assert [(line[1], line[-1]) for line in audit.lines] == [
                 ("start", "began"),
                 ("start", "done"),

@@ -10,9 +10,10 @@ from k2tui.core.views import ServerStatus
 from k2tui.ui.actions import UnknownCommand, completions, understand
 from k2tui.ui.screens.box import BoxScreen
 from k2tui.ui.screens.confirm import ConfirmDialog
-from k2tui.ui.screens.describe import TextScreen
+from k2tui.ui.screens.describe import TextPane, TextScreen
 from k2tui.ui.screens.help import ChooseScreen
 from k2tui.ui.screens.server import ServerScreen
+from k2tui.ui.spans import cells
 from k2tui.ui.widgets.log_pane import LogPane
 from tests.fakes.fleet import FakeFleet, connected, settings_of
 from tests.ui.helpers import FakeCopier, app_on, gone, hear, screen_text, shows, until
@@ -187,6 +188,29 @@ async def test_describe_shows_command_files_runs_and_witnesses() -> None:
         await shows(pilot, "Command of the newest run", "/data/k2tui/runs/kimi/1/log", "alive, pid 41233")
         await pilot.press("G")
         await shows(pilot, "A start would run (profile reason)", "20261130T140100Z-0001")
+
+
+async def test_describe_breaks_long_rows_and_never_cuts_a_figure() -> None:
+    app = app_on(running())
+    async with app.run_test(size=(60, 20)) as pilot:
+        await pilot.press("d", "z")
+        await until(pilot, lambda: isinstance(app.screen, TextScreen))
+        pane = app.screen.query_one(TextPane)
+        pane.show([(("port 12345 " * 12, "text"),)])
+        assert pane.shown[1].endswith("…")
+        assert all(cells(row) <= 60 for row in pane.shown)
+        pane._given = [(("0123456789" * 12, "text"),)]
+        pane.lay_out()
+        assert "".join(row.strip() for row in pane.shown[1:]) == "0123456789" * 12
+
+
+async def test_describe_says_that_nothing_runs() -> None:
+    fleet = connected(settings_of())
+    fleet.set("kimi", status=ServerStatus.DOWN)
+    app = app_on(fleet)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("d")
+        await shows(pilot, "State", "not running")
 
 
 async def test_copying_says_how_it_went_or_that_it_did_not() -> None:

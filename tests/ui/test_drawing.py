@@ -272,6 +272,9 @@ def test_counts_go_without_words_before_they_go() -> None:
     assert "✗ 1" in narrow
     assert "crashed" not in narrow
     assert "more" not in narrow
+    lost: list[Line] = [counts, (("2 out of reach", "bad"),)]
+    assert "✗ 1 │ 2 out of reach" in text_of(status_line(["fleet"], lost, scene, 46, brief=brief, keep=2))
+    assert "✗ 1 crashed" in text_of(status_line(["fleet"], lost, scene, 46, brief=brief))
 
 
 def test_a_scene_says_how_long_it_is_good_for() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from k2tui.core.launch import Cause, LaunchPhase, Progress
 from k2tui.core.link import LinkPhase
+from k2tui.core.runs import Run
 from k2tui.core.settings import NodeSettings
 from k2tui.core.views import ServerStatus
 from k2tui.ui.screens.fleet import FleetScreen
@@ -139,3 +142,15 @@ async def test_the_node_command_selects_the_node() -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press(":", *"node gpu-c", "enter")
         await shows(pilot, "kimi-3 on gpu-c")
+
+
+async def test_a_start_that_has_failed_while_its_process_lives_is_not_called_starting() -> None:
+    fleet = mixed()
+    run = Run("kimi-3", "20261130T140000Z-0001", "/x", alive=True)
+    fleet.set("kimi-3", status=ServerStatus.CRASHED, doing="starting", run=run)
+    app = app_on(fleet)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shows(pilot, "✗ CRASHED")
+        assert "✗ STARTING" not in screen_text(app)
+        fleet.set("kimi-3", run=replace(run, alive=False))
+        await shows(pilot, "✗ STARTING")

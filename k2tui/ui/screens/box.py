@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from textual.geometry import Region
 
-from k2tui.core.link import LinkPhase
 from k2tui.core.views import ServerView
 from k2tui.ui import present
 from k2tui.ui.actions import EVERYWHERE, LOG, SERVER, bindings
@@ -18,7 +17,7 @@ from k2tui.ui.widgets.launch_pane import SHOWN_PHASES, LaunchPane
 from k2tui.ui.widgets.log_pane import LogPane
 from k2tui.ui.widgets.pane import Pane
 from k2tui.ui.widgets.rows import ServerRows
-from k2tui.ui.widgets.status_line import gpu_counts, node_counts, server_counts, status_line
+from k2tui.ui.widgets.status_line import any_lost, gpu_counts, node_counts, server_counts, status_line
 
 LAUNCH_ROWS = len(SHOWN_PHASES) + 5
 """Headline, a row for each phase, and the first witnesses."""
@@ -144,13 +143,14 @@ class BoxScreen(LogKeysScreen):
     def status_row(self, scene: Scene, width: int) -> Line:
         names = [node.settings.name for node in scene.nodes]
         facts: list[Line] = [server_counts(scene), gpu_counts(scene)]
-        if any(node.link.phase in (LinkPhase.DOWN, LinkPhase.BLOCKED) for node in scene.nodes):
+        lost = any_lost(scene)
+        if lost:
             facts.insert(1, node_counts(scene))
         elif len(scene.nodes) == 1:
             link = scene.nodes[0].link
             facts.append(((present.link_words(link, scene.now), "muted"),))
         place, brief = ["  ".join(names) or "no nodes"], server_counts(scene, words=False)
-        return status_line(place, facts, scene, width, extra=self.hold_line(), brief=brief)
+        return status_line(place, facts, scene, width, extra=self.hold_line(), brief=brief, keep=2 if lost else 1)
 
 
 def log_note(server: ServerView | None, scene: Scene, run_id: str | None) -> Line:

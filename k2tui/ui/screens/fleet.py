@@ -17,7 +17,7 @@ from k2tui.ui.widgets.grid import SORTS
 from k2tui.ui.widgets.pane import Pane
 from k2tui.ui.widgets.preview import PreviewPane
 from k2tui.ui.widgets.rows import ServerRows
-from k2tui.ui.widgets.status_line import gpu_counts, node_counts, server_counts, status_line
+from k2tui.ui.widgets.status_line import any_lost, gpu_counts, node_counts, server_counts, status_line
 
 SHORT = 30
 WIDE = 150
@@ -132,5 +132,5 @@ class FleetScreen(ServerKeysScreen):
 
     def status_row(self, scene: Scene, width: int) -> Line:
         facts = [server_counts(scene), node_counts(scene), gpu_counts(scene)]
-        brief = server_counts(scene, words=False)
-        return status_line(["fleet"], facts, scene, width, extra=self.hold_line(), brief=brief)
+        brief, keep = server_counts(scene, words=False), 2 if any_lost(scene) else 1
+        return status_line(["fleet"], facts, scene, width, extra=self.hold_line(), brief=brief, keep=keep)

@@ -14,6 +14,8 @@ from k2tui.ui.scene import LOOK_PERIOD_S, PROBE_PERIOD_S, Scene, since
 from k2tui.ui.spans import Line, Span, cell, joined, width_of
 from k2tui.ui.widgets.launch_pane import failure_words, phase_rows, progress_spans
 
+FAILED = (ServerStatus.CRASHED, ServerStatus.HUNG, ServerStatus.MISCONFIGURED)
+
 
 @dataclass(frozen=True, slots=True)
 class GridRow:
@@ -60,7 +62,10 @@ def _state(row: GridRow, scene: Scene, width: int) -> Line:
     word = status.value
     if status is ServerStatus.DOWN and row.server.doing is None:
         return (cell(f"{STATUS_GLYPH[status]} {word}", width, "muted"),)
-    return (cell(f"{STATUS_GLYPH[status]} {(row.server.doing or word).upper()}", width, STATUS_ROLE[status]),)
+    failed_already = status in FAILED and row.server.run is not None and row.server.run.alive
+    if row.server.doing is not None and not (row.server.doing == "starting" and failed_already):
+        word = row.server.doing
+    return (cell(f"{STATUS_GLYPH[status]} {word.upper()}", width, STATUS_ROLE[status]),)
 
 
 def progress_line(row: GridRow, scene: Scene, width: int) -> Line:

@@ -50,6 +50,11 @@ def node_counts(scene: Scene) -> Line:
     return joined(words)
 
 
+def any_lost(scene: Scene) -> bool:
+    """True when a node is out of reach."""
+    return any(node.link.phase in (LinkPhase.DOWN, LinkPhase.BLOCKED) for node in scene.nodes)
+
+
 def gpu_counts(scene: Scene) -> Line:
     """`32 GPU  VRAM 2.7/3.1 T`: what nodes told lately; empty when none did."""
     gpus = [
@@ -74,10 +79,11 @@ def status_line(
     *,
     extra: Line = (),
     brief: Line = (),
+    keep: int = 1,
 ) -> Line:
     """` k2tui  fleet › gpu-b   facts …          simulated  read-only  14:02`; facts go when there is no room.
 
-    `brief` says the first fact in fewer columns, for when it does not fit.
+    `brief` says the first fact in fewer columns, for when it and those up to `keep` do not all fit.
     """
     where: list[Line] = [((" k2tui", "brand"),)]
     crumbs = [((name, "strong" if last else "text"),) for name, last in ((n, n == place[-1]) for n in place)]
@@ -92,14 +98,12 @@ def status_line(
     marks.append(((present.clock_minute(scene.wall), "muted"), (" ", "text")))
     right = joined(marks)
     left = joined(where, ("  ", "text"))
-    for fact in facts:
+    wide = width_of(joined([left, *facts[:keep]], (" │ ", "rule"))) + width_of(right) + 2 > width
+    for fact in [brief, *facts[1:]] if brief and wide else facts:
         if not fact:
             continue
         longer = joined([left, fact], (" │ ", "rule"))
         if width_of(longer) + width_of(right) + 2 > width:
-            shorter = joined([left, brief], (" │ ", "rule"))
-            if fact is facts[0] and brief and width_of(shorter) + width_of(right) + 2 <= width:
-                left = shorter
             break
         left = longer
     return ends(clip(left, width - width_of(right) - 1), right, width)
