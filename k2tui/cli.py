@@ -142,6 +142,9 @@ def real_doors(make_link: Callable[[NodeSettings], NodeLink] | None = None) -> F
 
 
 def _app(args: argparse.Namespace, settings: Settings, *, watch: bool = False) -> int:
+    from k2tui.adapters.terminal import need_terminal
+
+    need_terminal()
     _k2app(args, real_fleet(settings), watch=watch).run(mouse=settings.mouse)
     return int(ExitCode.DONE)
 
@@ -163,6 +166,9 @@ def _demo(args: argparse.Namespace) -> int:
         from k2tui.demo.check import check
 
         return demo_check.main(args, lambda fault, tell: check(demo_fleet, fault=fault, on_step=tell))
+    from k2tui.adapters.terminal import need_terminal
+
+    need_terminal()
     return asyncio.run(_demo_app(args))
 
 
@@ -171,11 +177,11 @@ async def _demo_app(args: argparse.Namespace) -> int:
 
     async with DemoFleet(args.nodes, fault=args.fault) as demo:
         await demo.opened()
-        await _k2app(args, demo_fleet(demo)).run_async(mouse=False)
+        await _k2app(args, demo_fleet(demo, read_only=args.read_only)).run_async(mouse=False)
     return int(ExitCode.DONE)
 
 
-def demo_fleet(demo: DemoFleet) -> Fleet:
+def demo_fleet(demo: DemoFleet, *, read_only: bool = False) -> Fleet:
     """A fleet on an open demo: everything real but the machines, and no trace of it in the operator's files."""
     from dataclasses import replace
 
@@ -183,7 +189,7 @@ def demo_fleet(demo: DemoFleet) -> Fleet:
     from k2tui.services.fleet import Fleet
 
     doors = replace(real_doors(demo.make_link), audit=AuditFile(demo.layout.root / "audit.jsonl", user=_operator()))
-    return Fleet(demo.settings, doors, simulated=True)
+    return Fleet(replace(demo.settings, read_only=read_only), doors, simulated=True)
 
 
 def _operator() -> str:

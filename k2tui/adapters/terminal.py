@@ -7,6 +7,19 @@ import select
 import signal
 import threading
 
+from k2tui.core.errors import ExitCode, K2Error
+
+
+def need_terminal() -> None:
+    """Refuse to draw on what is no terminal: Textual would paint into a pipe and read an empty input for ever."""
+    if not (os.isatty(0) and os.isatty(1)):
+        raise K2Error(
+            "the app needs a terminal, and this is none",
+            code="no_terminal",
+            hint="over ssh, ask for one with `ssh -t`; for scripts there are plain commands: k2tui --help",
+            exit_code=ExitCode.USAGE,
+        )
+
 
 def end_with_terminal(fd: int = 0) -> None:
     """End this process when the terminal behind `fd` goes away.

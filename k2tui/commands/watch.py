@@ -17,8 +17,9 @@ def watch_settings(target: str, wires: Wires) -> Settings:
     node_name, path = split_target(target)
     if node_name is None:
         if not Path(path).is_file():
+            what = f"{path} is no file" if Path(path).exists() else f"no file {path} on this machine"
             raise K2Error(
-                f"no file {path} on this machine",
+                what,
                 code="no_such_file",
                 subject=path,
                 hint="a log on a node is NODE:PATH",

@@ -46,7 +46,8 @@ async def examine(
         await link.connect()
     except K2Error as error:
         return _way(error)
-    pythons = [word for server in servers if server.log is None for word in (server.setup or "", server.python or "")]
+    pairs = dict.fromkeys((server.setup or "", server.python or "") for server in servers if server.log is None)
+    pythons = [word for pair in pairs for word in pair]
     try:
         done = await link.run(script, [node.home, "\n".join(node.disks), *pythons], timeout_s=120.0)
     except K2Error as error:

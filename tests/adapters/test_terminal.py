@@ -20,6 +20,15 @@ threading.Event().wait()
 """
 
 
+@pytest.mark.parametrize("words", [[], ["demo"], ["watch", __file__]])
+def test_the_app_refuses_to_draw_on_what_is_no_terminal(words: list[str]) -> None:
+    command = [sys.executable, "-m", "k2tui", *words]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "needs a terminal" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
 @pytest.mark.parametrize(("how", "ends_by"), [("default", signal.SIGHUP), ("ignoring", signal.SIGKILL)])
 def test_a_process_ends_when_its_terminal_is_gone(how: str, ends_by: signal.Signals) -> None:
     master, terminal = pty.openpty()

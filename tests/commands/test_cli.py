@@ -186,6 +186,11 @@ def test_a_broken_config_is_one_line_and_exit_2(tmp_path: Path, capsys: pytest.C
     assert lines[0].startswith(f"{path}, line 2, nodes.a.hots: ")
 
 
+def test_a_watch_of_a_directory_says_what_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["watch", str(tmp_path)]) == 3
+    assert f"{tmp_path} is no file" in capsys.readouterr().err
+
+
 def test_a_watch_of_a_missing_file_says_how_to_name_a_node(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["watch", "/no/such.log"]) == 3
     assert "NODE:PATH" in capsys.readouterr().err
