@@ -277,12 +277,26 @@ class Fleet:
 
     def _warnings(self, name: str) -> tuple[str, ...]:
         room = self._room_of(name)
-        warnings: tuple[str, ...] = ()
+        warnings = [f"{rival} runs on the same GPUs: stop it first" for rival in self._rivals(name)]
         if self._watch(name).api_key is not None:
-            warnings = (f"the API key stands in the command: every user of {room.settings.name} can read it in ps",)
-        if room.link.state.phase is LinkPhase.UP:
-            return warnings
-        return (*warnings, f"{room.settings.name} is not connected: {room.link.state.reason or 'not reached yet'}")
+            warnings.append(f"the API key stands in the command: every user of {room.settings.name} can read it in ps")
+        if room.link.state.phase is not LinkPhase.UP:
+            reason = room.link.state.reason or "not reached yet"
+            warnings.append(f"{room.settings.name} is not connected: {reason}")
+        return tuple(warnings)
+
+    def _rivals(self, name: str) -> list[str]:
+        """Other servers of the node that run now and share a GPU with this one."""
+        own = self._watch(name).settings
+        others = [watch.view for watch in self._watches.values() if watch.settings.name != name]
+        return [
+            other.settings.name
+            for other in others
+            if other.settings.node == own.node
+            and set(other.settings.gpus) & set(own.gpus)
+            and other.run is not None
+            and other.run.alive
+        ]
 
     def _watch(self, name: str) -> ServerWatch:
         if name not in self._watches:

@@ -83,6 +83,7 @@ async def test_a_second_start_is_refused_and_a_restart_is_another_run() -> None:
         assert second is not None
         assert second.run_id != first.run_id
         assert "0.7" in second.argv
+        assert fleet.plan("kimi-exp").warnings == ("kimi runs on the same GPUs: stop it first",)
         old = fleet.run_ring(KIMI, first.run_id)
         await until(lambda: any("fired up" in old[number] for number in range(old.start, old.end)))
 
