@@ -126,13 +126,13 @@ class Sshd:
     def connections(pid: int) -> list[int]:
         """The sshd processes below this one, each a connection or half of one."""
         found = []
-        for entry in Path("/proc").glob("[0-9]*/stat"):
+        for entry in Path("/proc").glob("[0-9]*"):
             try:
-                fields = entry.read_text().rpartition(") ")[2].split()
+                fields = (entry / "stat").read_text().rpartition(") ")[2].split()
             except OSError:
                 continue
             if int(fields[1]) == pid:
-                child = int(entry.parent.name)
+                child = int(entry.name)
                 found.append(child)
                 found += [below for below in Sshd.connections(child) if _is_sshd(below)]
         return found

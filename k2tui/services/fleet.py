@@ -110,7 +110,8 @@ class Fleet:
         self._opened = True
         for room in self._rooms.values():
             room.watch.start()
-            room.scan.start()
+            if self._has_runs(room):
+                room.scan.start()
         for watch in self._watches.values():
             watch.start()
 
@@ -318,7 +319,15 @@ class Fleet:
             return True
         watches = (watch for watch in self._watches.values() if watch.settings.node == room.settings.name)
         probed = room.watch.reading.host_at is not None
-        return probed and room.scan.at is not None and all(watch.settled for watch in watches)
+        scanned = room.scan.at is not None or not self._has_runs(room)
+        return probed and scanned and all(watch.settled for watch in watches)
+
+    def _has_runs(self, room: _Room) -> bool:
+        """Some server of the node is k2tui's to start; where all are only watched there is nothing to scan for."""
+        return any(
+            server.node == room.settings.name and server.profile is not None
+            for server in self.settings.servers.values()
+        )
 
     async def _close_room(self, room: _Room) -> None:
         closers: tuple[Awaitable[None], ...] = (room.scan.close(), room.watch.close())

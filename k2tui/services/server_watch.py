@@ -23,7 +23,7 @@ from k2tui.services.log_watch import LogScripts, LogWatch
 from k2tui.services.prove import prove
 from k2tui.services.tasks import ended
 
-TICK_S = 0.5
+TICK_S = 1.0
 HTTP_PERIOD_S = 30.0
 """Between two looks at a ready server's HTTP side: each leaves a line in its log."""
 PROOF_RETRY_S = 30.0

@@ -57,11 +57,11 @@ def is_alive(pid: int) -> bool:
 def session(sid: int) -> list[int]:
     """Every living process of a session."""
     found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
+    for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError, IndexError):
-            fields = stat.read_text("utf-8", "replace").rpartition(") ")[2].split()
+            fields = (entry / "stat").read_text("utf-8", "replace").rpartition(") ")[2].split()
             if int(fields[3]) == sid and fields[0] not in "ZX":
-                found.append(int(stat.parent.name))
+                found.append(int(entry.name))
     return found
 
 
