@@ -7,6 +7,8 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from k2tui.core.errors import K2Error
+
 if TYPE_CHECKING:
     from k2tui.adapters.ssh_wire import SshWire
 
@@ -43,5 +45,5 @@ class Bastions:
         tries, self._tries = tuple(self._tries.values()), {}
         for made in tries:
             made.cancel()
-            with contextlib.suppress(asyncio.CancelledError, Exception):
+            with contextlib.suppress(asyncio.CancelledError, OSError, K2Error):
                 await (await made).close()

@@ -23,7 +23,32 @@ class Findable(Protocol):
     def find_next(self, step: int) -> bool: ...
 
 
-class MovingScreen(K2Screen):
+class Moves:
+    """The moving keys, each as one word to `_move`."""
+
+    def _move(self, way: str) -> None:
+        raise NotImplementedError
+
+    def action_move_down(self) -> None:
+        self._move("down")
+
+    def action_move_up(self) -> None:
+        self._move("up")
+
+    def action_move_top(self) -> None:
+        self._move("top")
+
+    def action_move_bottom(self) -> None:
+        self._move("bottom")
+
+    def action_move_page_down(self) -> None:
+        self._move("page_down")
+
+    def action_move_page_up(self) -> None:
+        self._move("page_up")
+
+
+class MovingScreen(Moves, K2Screen):
     """A full screen with the keys of the column "Anywhere"."""
 
     def finder(self) -> Findable | None:
@@ -49,24 +74,6 @@ class MovingScreen(K2Screen):
 
     def on_click(self) -> None:
         self.moved()
-
-    def action_move_down(self) -> None:
-        self._move("down")
-
-    def action_move_up(self) -> None:
-        self._move("up")
-
-    def action_move_top(self) -> None:
-        self._move("top")
-
-    def action_move_bottom(self) -> None:
-        self._move("bottom")
-
-    def action_move_page_down(self) -> None:
-        self._move("page_down")
-
-    def action_move_page_up(self) -> None:
-        self._move("page_up")
 
     def action_move_left(self) -> None:
         self._move("left")

@@ -19,6 +19,7 @@ from k2tui.ui.diff import Setting, settings_between
 from k2tui.ui.fleetlike import FleetLike
 from k2tui.ui.layout import Places
 from k2tui.ui.screens.dialog import Dialog
+from k2tui.ui.screens.moving import Moves
 from k2tui.ui.sheet_state import Draft, Edit, edit_of
 from k2tui.ui.spans import Line, Span, joined, wrapped
 from k2tui.ui.widgets.frame import Button, Buttons
@@ -30,7 +31,7 @@ WIDEST = 120
 MOVES = ("move.down", "move.up", "move.top", "move.bottom", "move.page_down", "move.page_up")
 
 
-class LaunchSheet(Dialog):
+class LaunchSheet(Moves, Dialog):
     """Start or restart one server. Cancel has the focus, so `enter` alone never restarts."""
 
     HERE: ClassVar[tuple[str, ...]] = (*DIALOG, *SHEET, *MOVES, "server.copy_command", "app.help")
@@ -293,24 +294,6 @@ class LaunchSheet(Dialog):
         if self.focused is not self.rows:
             self.set_focus(self.rows)
         self.rows.move(way)
-
-    def action_move_down(self) -> None:
-        self._move("down")
-
-    def action_move_up(self) -> None:
-        self._move("up")
-
-    def action_move_top(self) -> None:
-        self._move("top")
-
-    def action_move_bottom(self) -> None:
-        self._move("bottom")
-
-    def action_move_page_down(self) -> None:
-        self._move("page_down")
-
-    def action_move_page_up(self) -> None:
-        self._move("page_up")
 
     def pressed(self, answer: str) -> None:
         if not answer:
