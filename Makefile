@@ -5,7 +5,7 @@ READY := $(VENV)/.k2tui-ready
 PYTEST_ARGS ?=
 OTHER_PYTHONS ?= 3.10 3.11 3.13
 
-.PHONY: help demo test check format real bench wheel test-pythons docs clean
+.PHONY: help demo test check format real bench corpus wheel test-pythons docs clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -30,12 +30,15 @@ format: $(READY) ## put the code into its format
 	$(PY) -m ruff format .
 	$(PY) -m ruff check --fix .
 
-real: $(READY) ## a real SGLang on the CPU, through a real sshd: start, proof, broken connections, stop
+real: $(READY) ## a real SGLang on the CPU, through a real sshd: start, proof, broken connections, stop; and made to fail
 	@scripts/need.sh sshd:openssh-server ps:procps
 	@$(PY) -m tests.real.journey
 
 bench: $(READY) ## what k2tui costs, against its limits
 	@$(PY) -m bench
+
+corpus: $(READY) ## how many launch situations are read right, also by kind (CASES=folder: of another folder)
+	@$(PY) scripts/corpus.py $(CASES)
 
 wheel: $(READY) ## build the wheel, install it alone, play the demo with it
 	@scripts/wheel.sh $(PY)

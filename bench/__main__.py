@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from bench import intake, screen, startup
+from bench import diagnose, intake, screen, startup
 from bench.figures import Figure, Measurement, show
 
 PARTS: dict[str, Measurement] = {
     "startup": startup.figures,
     "intake": intake.figures,
+    "diagnose": diagnose.figures,
     "load": screen.under_load,
     "idle": screen.idle,
     "gigabyte": screen.gigabyte,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from bench.figures import Figure
 
-LIMIT_LINES_PER_CPU_S = 100_000
+LIMIT_LINES_PER_CPU_S = 150_000
 LINES = 200_000
 CHUNK_BYTES = 64 << 10
 

@@ -127,6 +127,7 @@ def real_doors(make_link: Callable[[NodeSettings], NodeLink] | None = None) -> F
     from k2tui.adapters.config_file import audit_path, trusted_hosts_path
     from k2tui.adapters.links import make_link as make_real_link
     from k2tui.adapters.scripts import script
+    from k2tui.adapters.state_db import StateDb, state_path
     from k2tui.services.doors import RealClock
     from k2tui.services.fleet import FleetDoors
 
@@ -137,6 +138,7 @@ def real_doors(make_link: Callable[[NodeSettings], NodeLink] | None = None) -> F
         script=script,
         audit=AuditFile(audit_path(), user=_operator()),
         clock=RealClock(),
+        history=StateDb(state_path()),
         operator=_operator(),
     )
 
@@ -186,9 +188,14 @@ def demo_fleet(demo: DemoFleet, *, read_only: bool = False) -> Fleet:
     from dataclasses import replace
 
     from k2tui.adapters.audit_file import AuditFile
+    from k2tui.adapters.state_db import StateDb
     from k2tui.services.fleet import Fleet
 
-    doors = replace(real_doors(demo.make_link), audit=AuditFile(demo.layout.root / "audit.jsonl", user=_operator()))
+    doors = replace(
+        real_doors(demo.make_link),
+        audit=AuditFile(demo.layout.root / "audit.jsonl", user=_operator()),
+        history=StateDb(demo.layout.root / "state.db"),
+    )
     return Fleet(replace(demo.settings, read_only=read_only), doors, simulated=True)
 
 

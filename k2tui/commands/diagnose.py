@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import shutil
 import sys
 import time
 from collections.abc import Iterator
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 from k2tui.commands.output import Output
 from k2tui.core.diagnosis import Diagnosis, diagnose, judge
+from k2tui.core.diagnosis_text import phase_line, to_text, verdict
 from k2tui.core.errors import ExitCode, K2Error
 from k2tui.core.intake import LogIntake
 from k2tui.core.launch import LaunchKind
@@ -30,34 +33,111 @@ def main(args: argparse.Namespace) -> int:
         return _follow(args.file, context, output)
     with _open(args.file) as stream:
         diagnosis = diagnose(_chunks(stream), context)
-    _say(diagnosis, output)
+        written_s = None if context or args.file == "-" else max(0.0, time.time() - os.fstat(stream.fileno()).st_mtime)
+    _say(diagnosis, output, written_s=written_s)
     return _code(diagnosis)
 
 
 def _follow(path: str, context: dict[str, object] | None, output: Output) -> int:
-    """Say it again whenever it changed; ends when the launch is no longer loading."""
-    intake = LogIntake()
-    told: object = None
-    with _open(path) as stream:
+    """Tell each step as it comes; ends with the whole answer when the launch is no longer loading."""
+    told = Told(output)
+    diagnosis = None
+    for intake, now in _growing(path):
+        diagnosis = judge(intake, context if context or now is None else {"observed_at": now})
+        told.step(diagnosis)
+        if diagnosis.launch.kind is not LaunchKind.LOADING:
+            break
+    if diagnosis is None:
+        diagnosis = judge(LogIntake(), context)
+    if not output.as_json:
+        _say(diagnosis, output)
+    return _code(diagnosis)
+
+
+def _growing(path: str) -> Iterator[tuple[LogIntake, float | None]]:
+    """The log as far as it was read, each time that there is news or half a second went by; with the log clock's now.
+
+    A file that was cut or replaced is begun anew. Standard input ends at its end.
+    """
+    intake, position, caught_up = LogIntake(), 0, False
+    stream = _open(path)
+    try:
         while True:
-            if data := stream.read(READ_BYTES):
-                intake.feed(data)
+            if data := stream.read1(READ_BYTES):
+                intake.feed(data, log_clock_now() if caught_up else None)
+                position += len(data)
+                if path == "-":
+                    yield intake, None
                 continue
             intake.flush()
-            diagnosis = judge(intake, context)
-            if diagnosis.to_json() != told:
-                told = diagnosis.to_json()
-                _say(diagnosis, output)
-            if diagnosis.launch.kind is not LaunchKind.LOADING or path == "-":
-                return _code(diagnosis)
+            yield intake, None if path == "-" else log_clock_now()
+            if path == "-":
+                return
+            caught_up = True
             time.sleep(POLL_S)
+            if _is_another(stream, path, position):
+                stream.close()
+                stream, intake, position, caught_up = _open(path), LogIntake(), 0, False
+    finally:
+        if path != "-":
+            stream.close()
 
 
-def _say(diagnosis: Diagnosis, output: Output) -> None:
+def _is_another(stream: BufferedReader, path: str, position: int) -> bool:
+    """Under that name there is another file now, or a shorter one."""
+    try:
+        there, here = os.stat(path), os.fstat(stream.fileno())
+    except OSError:
+        return False
+    return (there.st_dev, there.st_ino) != (here.st_dev, here.st_ino) or there.st_size < position
+
+
+def log_clock_now() -> float:
+    """This machine's local time as logs print it."""
+    now = time.time()
+    return now + time.localtime(now).tm_gmtoff
+
+
+class Told:
+    """What was said of a log that is followed: on a terminal one line that changes, elsewhere a line for each step."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._document: object = None
+        self._step: object = None
+
+    def step(self, diagnosis: Diagnosis) -> None:
+        """Say what is new."""
+        output, launch = self._output, diagnosis.launch
+        if output.as_json:
+            document = diagnosis.to_json()
+            news = {**document, "silence_s": None}  # grows by itself
+            if news != self._document:
+                self._document = news
+                output.json(document)
+            return
+        if launch.kind is not LaunchKind.LOADING:
+            return
+        step = (launch.phase, launch.detail)
+        if output.is_terminal:
+            if self._step is not None and step != self._step:
+                output.line(phase_line(launch) or verdict(diagnosis))
+            output.live(_short(verdict(diagnosis), shutil.get_terminal_size().columns))
+        elif step != self._step:
+            output.line(verdict(diagnosis))
+        self._step = step
+
+
+def _short(text: str, width: int) -> str:
+    return text if len(text) < width else f"{text[: max(1, width - 2)]}…"
+
+
+def _say(diagnosis: Diagnosis, output: Output, *, written_s: float | None = None) -> None:
     if output.as_json:
         output.json(diagnosis.to_json())
         return
-    for line in diagnosis.to_text():
+    width = shutil.get_terminal_size().columns if output.is_terminal else None
+    for line in to_text(diagnosis, width=width, written_s=written_s):
         output.line(line)
 
 
@@ -65,14 +145,14 @@ def _code(diagnosis: Diagnosis) -> int:
     return int(ExitCode.DONE if diagnosis.launch.kind in GOOD else ExitCode.BAD)
 
 
-def _chunks(stream: BinaryIO) -> Iterator[bytes]:
+def _chunks(stream: BufferedReader) -> Iterator[bytes]:
     while data := stream.read(READ_BYTES):
         yield data
 
 
-def _open(path: str) -> BinaryIO:
+def _open(path: str) -> BufferedReader:
     if path == "-":
-        return sys.stdin.buffer
+        return open(sys.stdin.fileno(), "rb", closefd=False)
     try:
         return Path(path).open("rb")
     except OSError as error:

@@ -12,6 +12,7 @@ from k2tui.core.facts import (
     Beat,
     BeatKind,
     CapacitySeen,
+    EncoderSeen,
     EndSeen,
     Fault,
     HealthFailed,
@@ -24,6 +25,7 @@ from k2tui.core.facts import (
     PortAsked,
     PortBound,
     RankLoaded,
+    Remarked,
     ServerReady,
     SlowWork,
     StopSeen,
@@ -32,20 +34,23 @@ from k2tui.core.facts import (
     WeightsBegan,
 )
 from k2tui.core.failing import fail, suspected
+from k2tui.core.findings import of_arguments, of_draft, of_remark
 from k2tui.core.launch import Launch, LaunchKind, LaunchPhase, Traffic
 from k2tui.core.movement import OVER, cause_of, marked, move_to, reach
 
 ONLY_RANK = "rank 0"
-"""The name of the one rank of a server that prints none."""
+"""The name of the one rank of a server that prints none; workers without a number go by their process."""
 
 _ALIVE_AFTER_S = 30.0
+_ENCODER_ONLY = "encoder_only"
+"""The argument of a server that only encodes; such a one does not print its arguments."""
 
 
 def advance(launch: Launch, fact: LaunchFact, now: float | None) -> Launch:
     """The launch as it stands after `fact`, said at `now` (log clock). The old one is left as it was."""
     match fact:
         case ArgsSeen():
-            return _args(launch, fact, now)
+            return of_arguments(_args(launch, fact, now), fact)
         case VersionSeen():
             begun = _begun_again(launch) if fact.begins and _is_new_start(launch, LaunchPhase.WEIGHTS) else launch
             return replace(begun, version=fact.version)
@@ -56,7 +61,8 @@ def advance(launch: Launch, fact: LaunchFact, now: float | None) -> Launch:
         case RankLoaded():
             return _rank_loaded(launch, fact, now)
         case BarDrawn():
-            return drawn(launch, fact, now)
+            launch = drawn(launch, fact, now)
+            return of_draft(launch) if launch.drafting else launch
         case KvAllocated():
             return replace(
                 reach(launch, LaunchPhase.KV_CACHE, fact.line, now), kv_tokens=fact.tokens or launch.kv_tokens
@@ -64,7 +70,7 @@ def advance(launch: Launch, fact: LaunchFact, now: float | None) -> Launch:
         case CapacitySeen():
             return replace(reach(launch, LaunchPhase.WARMUP, fact.line, now), kv_tokens=fact.tokens)
         case HttpStarted():
-            if fact.complete and launch.engine == "vllm":
+            if fact.complete and (launch.engine == "vllm" or launch.args.get(_ENCODER_ONLY) == "True"):
                 return _ready(launch, fact.line, now)
             return reach(launch, LaunchPhase.WARMUP, fact.line, now)
         case PortAsked():
@@ -73,6 +79,9 @@ def advance(launch: Launch, fact: LaunchFact, now: float | None) -> Launch:
             return _port(launch, fact, now)
         case ServerReady():
             return _ready(launch, fact.line, now)
+        case EncoderSeen():
+            encoder = replace(launch, args={**launch.args, _ENCODER_ONLY: "True"})
+            return reach(encoder, LaunchPhase.DISTRIBUTED, fact.line, now)
         case JobSeen():
             return replace(launch, is_job=True)
         case SlowWork():
@@ -89,6 +98,8 @@ def advance(launch: Launch, fact: LaunchFact, now: float | None) -> Launch:
             return fail(launch, now)
         case Fault():
             return suspected(launch, fact, now)
+        case Remarked():
+            return of_remark(launch, fact)
 
 
 def _is_new_start(launch: Launch, after: LaunchPhase) -> bool:
@@ -97,7 +108,7 @@ def _is_new_start(launch: Launch, after: LaunchPhase) -> bool:
 
 
 def _begun_again(launch: Launch) -> Launch:
-    return Launch(engine=launch.engine, port_asked=launch.port_asked)
+    return Launch(engine=launch.engine, port_asked=launch.port_asked, clock_ahead_s=launch.clock_ahead_s)
 
 
 def _args(launch: Launch, fact: ArgsSeen, now: float | None) -> Launch:
@@ -125,14 +136,14 @@ def _ranks_expected(values: Mapping[str, str]) -> int:
 
 
 def _weights_began(launch: Launch, fact: WeightsBegan, now: float | None) -> Launch:
-    rank = fact.line.rank or ONLY_RANK
+    rank = fact.line.rank or fact.line.speaker or ONLY_RANK
     again = fact.draft or rank in launch.ranks_begun
     launch = replace(reach(launch, LaunchPhase.WEIGHTS, fact.line, now), ranks_begun=launch.ranks_begun | {rank})
     return replace(launch, drafting=launch.drafting or again)
 
 
 def _rank_loaded(launch: Launch, fact: RankLoaded, now: float | None) -> Launch:
-    rank = fact.line.rank or ONLY_RANK
+    rank = fact.line.rank or fact.line.speaker or ONLY_RANK
     loaded = launch.ranks_loaded | {rank}
     launch = replace(reach(launch, LaunchPhase.WEIGHTS, fact.line, now), ranks_loaded=loaded)
     if loaded >= launch.ranks_begun and len(loaded) >= (launch.ranks_expected or 1):

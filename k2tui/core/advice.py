@@ -5,38 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from k2tui.core.flag_words import flag_words
+from k2tui.core.grammar.signatures import UNKNOWN
 from k2tui.core.launch import Advice, Launch, LaunchKind, LaunchPhase
+from k2tui.core.refused_flag import about_refused
 
 SOURCE, THREAD, INFERRED = "source", "thread", "inferred"
-
-_WORDS: Mapping[str | None, Mapping[str, str]] = {
-    "sglang": {
-        "fraction": "--mem-fraction-static",
-        "context": "--context-length",
-        "tp": "--tp-size",
-        "no_car": "--disable-custom-all-reduce",
-        "requests": "--max-running-requests",
-        "graphs_off": "--disable-cuda-graph",
-    },
-    "vllm": {
-        "fraction": "--gpu-memory-utilization",
-        "context": "--max-model-len",
-        "tp": "--tensor-parallel-size",
-        "no_car": "--disable-custom-all-reduce",
-        "requests": "--max-num-seqs",
-        "graph_sizes": "cudagraph_capture_sizes in --compilation-config, or --max-num-seqs",
-        "graphs_off": "--enforce-eager",
-    },
-}
-_NO_ENGINE = {
-    "fraction": "the engine's memory fraction",
-    "context": "the context length",
-    "tp": "tensor parallelism",
-    "no_car": "the engine's flag against custom all-reduce",
-    "requests": "the limit of running requests",
-    "graph_sizes": "the sizes of captured graphs",
-    "graphs_off": "the engine's flag against CUDA graphs",
-}
 
 _LEFTOVER = (
     "Another process holds memory of that GPU: list it with nvidia-smi --query-compute-apps=pid,used_memory "
@@ -82,7 +56,7 @@ _ROWS: Mapping[str, tuple[tuple[str, str], ...]] = {
     # ports and peers
     "port_taken": (
         (
-            "Stop what listens on that port (ss -ltnp), or choose another --port; it is only tried after the load.",
+            "Stop what listens on that port (ss -ltnp), or choose another {port}; it is only tried after the load.",
             SOURCE,
         ),
     ),
@@ -91,7 +65,7 @@ _ROWS: Mapping[str, tuple[tuple[str, str], ...]] = {
     ),
     "rendezvous": (
         (
-            "The address of --dist-init-addr can't be reached from this node: check host, port and firewall, and start "
+            "The address in {dist_addr} can't be reached from this node: check host, port and firewall, and start "
             "rank 0 first.",
             INFERRED,
         ),
@@ -134,7 +108,7 @@ _ROWS: Mapping[str, tuple[tuple[str, str], ...]] = {
             THREAD,
         ),
     ),
-    "remote_code": (("Add --trust-remote-code: the model brings code of its own.", SOURCE),),
+    "remote_code": (("Add {remote_code}: the model brings code of its own.", SOURCE),),
     "model_not_found": (
         ("The model path is neither a directory here nor a model that can be fetched from here: check it.", INFERRED),
     ),
@@ -180,24 +154,28 @@ _ROWS: Mapping[str, tuple[tuple[str, str], ...]] = {
     # time-outs
     "watchdog": (
         ("A rank did not advance for the watchdog's limit: look for the stuck one (py-spy dump).", INFERRED),
-        ("Raise --watchdog-timeout only when long kernels or compilations are expected.", THREAD),
+        ("Raise {watchdog} only when long kernels or compilations are expected.", THREAD),
     ),
     "no_heartbeat": (
         ("The scheduler does not answer its web server: start it again.", INFERRED),
         ("/health may go on answering 200: a completion of one token is a better witness.", THREAD),
     ),
+    UNKNOWN: (("Not a failure that k2tui knows: read the stack above that line, and search for its words.", INFERRED),),
     # arguments and effects
     "bad_argument": (("The engine refused its arguments: compare them with this version's --help.", SOURCE),),
+    "backend_ignored": (
+        ("Give a back-end that this build has for this model and GPU, or leave the flag out.", INFERRED),
+    ),
     "other_port": (("It listens on another port than it was given.", INFERRED),),
     "reasoning_parser": (
         (
-            "Reasoning comes back inside content: set --reasoning-parser to the model's family (kimi_k2 for Kimi).",
+            "Reasoning comes back inside content: set {reasoning} to the model's family (kimi_k2 for Kimi).",
             THREAD,
         ),
     ),
     "tool_parser": (
         (
-            "Tool calls come back empty: set --tool-call-parser to the model's format, and check with one real call.",
+            "Tool calls come back empty: set {tools} to the model's format, and check with one real call.",
             INFERRED,
         ),
     ),
@@ -207,6 +185,9 @@ _ROWS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "tool_calls_lost": (("A share of the tool calls is lost: update the engine.", INFERRED),),
     "garbage": (("Answers are garbage: change the attention or MoE back-end, or the image.", INFERRED),),
     "answers_fail": (("A share of the requests fails.", INFERRED),),
+    "request_refused": (
+        ("The answer's own text says why: a chat template, the served name, a parser or a key.", INFERRED),
+    ),
     "no_answer": (("It says that it is up, but a completion failed.", INFERRED),),
     "disk_will_fill": (
         (
@@ -244,8 +225,22 @@ def advice_for(launch: Launch) -> tuple[Advice, ...]:
         rows.append(
             ("The log does not say why it ended: check dmesg -T | grep -i oom, and who sent a signal.", INFERRED)
         )
-    words = _words(launch)
-    return tuple(Advice(text.format_map(words), basis) for text, basis in dict.fromkeys(rows))
+    words = flag_words(launch)
+    said = ((_said(text, words), basis) for text, basis in dict.fromkeys(rows))
+    return tuple(Advice(text, basis) for text, basis in said if text is not None)
+
+
+def _plain(text: str) -> str:
+    """A text that holds what somebody else wrote: its braces are no place for a flag."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def _said(text: str, words: Mapping[str, str]) -> str | None:
+    """The row with this build's flags; None when it needs a flag that the build does not have."""
+    try:
+        return text.format_map(words)
+    except KeyError:
+        return None
 
 
 def _special(launch: Launch, line: str) -> list[tuple[str, str]]:
@@ -253,24 +248,8 @@ def _special(launch: Launch, line: str) -> list[tuple[str, str]]:
     failure = launch.cause.failure if launch.cause is not None else ""
     if failure.startswith("oom") and re.search(r"[Pp]rocess \d+ has [\d.]+ [GM]iB memory in use", line):
         return [(_LEFTOVER, SOURCE)]
-    if failure == "bad_argument" and (found := re.search(r"(--\w*_[\w_]*)", line)):
-        dashed = found[1].replace("_", "-")
-        return [(f"Flags are spelt with dashes: {dashed}.", THREAD)]
+    if failure == "bad_argument" and (text := about_refused(line, launch.engine, launch.arg_names)) is not None:
+        return [(_plain(text), SOURCE)]
     if found := re.search(r"estimated maximum model length is (\d+)", line):
         return [(f"{{context}} {found[1]} fits, by the engine's own estimate.", SOURCE)]
     return []
-
-
-def _words(launch: Launch) -> Mapping[str, str]:
-    words = {**_NO_ENGINE, **_WORDS.get(launch.engine, {})}
-    if launch.engine == "sglang":
-        names = launch.arg_names
-        if not names:
-            words["graph_sizes"] = "--cuda-graph-max-bs, from 0.5.15 on --cuda-graph-max-bs-decode"
-        elif "cuda_graph_max_bs_decode" in names:
-            words["graph_sizes"] = "--cuda-graph-max-bs-decode"
-        else:
-            words["graph_sizes"] = "--cuda-graph-max-bs"
-        if "cuda_graph_backend_decode" in names:
-            words["graphs_off"] = "--cuda-graph-backend-decode=disabled"
-    return words

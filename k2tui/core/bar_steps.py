@@ -9,20 +9,22 @@ from k2tui.core.launch import BAR_POINTS, Bar, Launch, LaunchPhase, Mark, Progre
 from k2tui.core.movement import OVER, marked, move_to
 
 _BARS = 64
+_WEIGHT_UNITS = frozenset(("shards", "tensors", "groups"))
+"""What bars of weights count; others are drawn meanwhile, such as of layers that are quantized."""
 
 
 def all_drawn(launch: Launch) -> bool:
     """Every weight bar of the served model stands at 100 %; also true when there is none."""
-    return all(
-        bar.progress.done == bar.progress.total
-        for bar in launch.bars
-        if bar.phase is LaunchPhase.WEIGHTS and not bar.draft
-    )
+    return all(bar.progress.done == bar.progress.total for bar in launch.bars if _of_target(bar))
 
 
 def target_bar(launch: Launch) -> Bar | None:
     """The weight bar of the served model, not of its draft; None where the log has none."""
-    return next((bar for bar in launch.bars if bar.phase is LaunchPhase.WEIGHTS and not bar.draft), None)
+    return next((bar for bar in launch.bars if _of_target(bar)), None)
+
+
+def _of_target(bar: Bar) -> bool:
+    return bar.phase is LaunchPhase.WEIGHTS and not bar.draft and bar.progress.unit in _WEIGHT_UNITS
 
 
 def drawn(launch: Launch, fact: BarDrawn, now: float | None) -> Launch:
@@ -60,7 +62,7 @@ def _bar_moves(launch: Launch, bar: Bar, fact: BarDrawn, now: float | None, *, a
     if launch.phase.order >= LaunchPhase.READY.order or bar.draft:
         return launch
     launch = move_to(launch, bar.phase, now)
-    if bar.phase is LaunchPhase.WEIGHTS and all_drawn(launch):
+    if _of_target(bar) and all_drawn(launch):
         launch = move_to(launch, LaunchPhase.POSTPROCESS, now)
     return launch
 

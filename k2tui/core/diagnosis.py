@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 
-from k2tui.core.advance import ONLY_RANK
+from k2tui.core.activity import from_json as moving_from_json
 from k2tui.core.advice import advice_for
-from k2tui.core.clock import clock_or_none, hms
+from k2tui.core.behind import behind, by_number
+from k2tui.core.checkpoint import from_json as checkpoint_from_json
+from k2tui.core.clock import clock_or_none
 from k2tui.core.eta import eta_s
+from k2tui.core.flag_ages import version_of
 from k2tui.core.grammar.prefix import stamp_of
 from k2tui.core.intake import LogIntake
-from k2tui.core.launch import Bar, Cause, Launch, LaunchKind, LaunchPhase
-from k2tui.core.telling import advice_json, bar_json, bar_sentence, cause_json
+from k2tui.core.launch import Bar, Cause, Launch, LaunchKind
+from k2tui.core.surroundings import Surroundings
+from k2tui.core.telling import advice_json, bar_json, cause_json, finding_json, silence_json
 from k2tui.core.verdict import progress_line
 
-__all__ = ["Diagnosis", "advice_for", "diagnose", "judge"]
+__all__ = ["Diagnosis", "advice_for", "behind", "diagnose", "judge"]
 
 _BAR_IS_EVIDENCE = frozenset(("disk_will_fill",))
 _ORDER_BYTES = 200_000
@@ -62,8 +66,8 @@ class Diagnosis:
             "eta_s": None if left is None else {"low": round(left[0], 1), "high": round(left[1], 1)},
             "ranks": {
                 "expected": launch.ranks_expected,
-                "seen": sorted(launch.ranks_seen, key=_by_number),
-                "behind": sorted(behind(launch), key=_by_number),
+                "seen": sorted(launch.ranks_seen, key=by_number),
+                "behind": sorted(behind(launch) if launch.silence is None else launch.silence.behind, key=by_number),
             },
             "root_cause": None if cause is None else self._cause(cause),
             "advice": advice_json(advice_for(launch)),
@@ -72,38 +76,24 @@ class Diagnosis:
             "facts": self._facts(),
         }
 
-    def to_text(self) -> Iterator[str]:
-        """The same for a person: what it is, why, and what to do."""
-        launch, cause = self.launch, self.root_cause
-        who = " ".join(word for word in (launch.engine, launch.version) if word)
-        detail = f" ({launch.detail})" if launch.detail else ""
-        yield f"{launch.kind.value}{detail} in {launch.phase.value}" + (f", {who}" if who else "")
-        if launch.progress is not None:
-            yield f"  {bar_sentence(launch.progress)}"
-        if launch.silence_s is not None:
-            yield f"  no progress for {hms(launch.silence_s)}"
-        if cause is not None:
-            where = f"line {self._number(cause)}" + (f", {cause.rank}" if cause.rank else "")
-            yield f"  {where}: {cause.line.strip()}"
-        for advice in advice_for(launch):
-            yield f"  → {advice.text} [{advice.basis}]"
-
     def _cause(self, cause: Cause) -> dict[str, object]:
-        return cause_json(cause) | {"line_number": self._number(cause)}
+        return cause_json(cause) | {"line_number": self.number(cause)}
 
-    def _number(self, cause: Cause) -> int:
+    def number(self, cause: Cause) -> int:
+        """The cause's line in the file as it is."""
         return self.lines + 1 - cause.line_number if self.newest_first else cause.line_number
 
     def _evidence(self) -> list[int]:
         launch = self.launch
         causes = (self.root_cause, launch.waiting, launch.health_failed, progress_line(launch, "progress"))
         suspects = tuple(suspect.cause for suspect in launch.suspects)
-        return sorted({self._number(cause) for cause in (*causes, *suspects) if cause is not None})
+        return sorted({self.number(cause) for cause in (*causes, *suspects) if cause is not None})
 
     def _facts(self) -> dict[str, object]:
         launch, traffic = self.launch, self.launch.traffic
         facts: dict[str, object] = {
             "detail": launch.detail,
+            "silence": None if launch.silence is None else silence_json(launch.silence),
             "model": launch.model,
             "port": launch.port,
             "kv_tokens": launch.kv_tokens,
@@ -113,30 +103,21 @@ class Diagnosis:
             "tokens_per_s_total": traffic.total_tokens_per_s,
             "kv_usage": traffic.usage,
             "finding": launch.finding,
+            "findings": [finding_json(found) for found in launch.findings],
+            "version_by_arguments": version_of(launch.arg_names),
             "phases_s": {
                 span.phase.value: round(span.elapsed_s, 1) for span in launch.spans if span.elapsed_s is not None
             },
         }
-        return {name: value for name, value in facts.items() if value not in (None, {})}
-
-
-def behind(launch: Launch) -> frozenset[str]:
-    """Ranks that have not come as far as the others; none once it serves."""
-    if launch.phase.order >= LaunchPhase.WARMUP.order:
-        return frozenset()
-    if launch.ranks_loaded and launch.ranks_begun - launch.ranks_loaded:
-        return launch.ranks_begun - launch.ranks_loaded - {ONLY_RANK}
-    if launch.phase.order > LaunchPhase.WEIGHTS.order or not launch.rank_phases:
-        return frozenset()  # from here on only the first rank says how far it is
-    farthest = max(phase.order for phase in launch.rank_phases.values())
-    return frozenset(rank for rank, phase in launch.rank_phases.items() if phase.order < farthest)
+        return {name: value for name, value in facts.items() if value not in (None, {}, [])}
 
 
 def diagnose(chunks: Iterable[bytes], context: Mapping[str, object] | None = None) -> Diagnosis:
     """Read a log and say what it is.
 
     `context` is what a log alone can't say: `observed_at` (log clock, as text), `process_alive`, `exit_code`,
-    `stop_asked`, `probe`.
+    `stop_asked`, `probe`; `checkpoint`, the weight files (core/checkpoint.py); `moving`, what moves on the node
+    (core/activity.py).
     """
     context = context or {}
     now = _clock(context.get("observed_at"))
@@ -165,6 +146,9 @@ def judge(intake: LogIntake, context: Mapping[str, object] | None = None) -> Dia
         exit_code=code if isinstance(code, int) and not isinstance(code, bool) else None,
         stop_asked=context.get("stop_asked") is True,
         probe=probe if isinstance(probe, Mapping) else None,
+        around=Surroundings(
+            checkpoint=checkpoint_from_json(context.get("checkpoint")), moving=moving_from_json(context.get("moving"))
+        ),
     )
     return Diagnosis(launch, intake.lines_seen)
 
@@ -189,8 +173,3 @@ def _upside_down(data: bytes) -> bytes:
     if lines and not lines[-1]:
         lines.pop()
     return b"".join(line + b"\n" for line in reversed(lines))
-
-
-def _by_number(rank: str) -> tuple[int, str]:
-    digits = "".join(character for character in rank.split()[-1] if character.isdigit()) if rank.split() else ""
-    return int(digits) if digits else 0, rank

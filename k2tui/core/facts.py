@@ -153,6 +153,11 @@ class ServerReady(Fact):
 
 
 @dataclass(frozen=True, slots=True)
+class EncoderSeen(Fact):
+    """The server only encodes images for others: it says no more of itself than that it answers."""
+
+
+@dataclass(frozen=True, slots=True)
 class JobSeen(Fact):
     """A script that runs a model over a data set, not a server, prints here."""
 
@@ -235,6 +240,18 @@ class Fault(Fact):
     """Whose code the stack shows."""
 
 
+@dataclass(frozen=True, slots=True)
+class Remarked(Fact):
+    """A line that fails nothing and moves nothing, and yet tells of a setting."""
+
+    name: str
+    """deprecated_flag | setting_ignored | backend_replaced | parsers_detected | on_cpu."""
+    subject: str
+    """The flag or setting; of a back-end the sentence, of detected parsers the reasoning parser."""
+    more: str
+    """What is used or advised instead; of detected parsers the tool-call parser."""
+
+
 LaunchFact = (
     ArgsSeen
     | VersionSeen
@@ -248,6 +265,7 @@ LaunchFact = (
     | PortAsked
     | PortBound
     | ServerReady
+    | EncoderSeen
     | JobSeen
     | SlowWork
     | Waiting
@@ -256,4 +274,5 @@ LaunchFact = (
     | StopSeen
     | EndSeen
     | Fault
+    | Remarked
 )

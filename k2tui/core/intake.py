@@ -17,7 +17,9 @@ from k2tui.core.grammar.tracebacks import TracebackReader
 from k2tui.core.launch import Launch, LaunchKind, LaunchPhase
 from k2tui.core.lines import LineSplitter
 from k2tui.core.ring import LineRing
+from k2tui.core.surroundings import NOTHING_KNOWN, Surroundings
 from k2tui.core.verdict import observed
+from k2tui.core.zone import LogZone
 
 
 class LogIntake:
@@ -38,6 +40,7 @@ class LogIntake:
         self._splitter = LineSplitter()
         self._tracebacks = TracebackReader()
         self._near = near
+        self._zone = LogZone()
         self._now: float | None = None
         self._here: tuple[list[str], int] = ([], 0)
         """The lines that are being read, and which of them."""
@@ -52,9 +55,10 @@ class LogIntake:
     def feed(self, data: bytes, now: float | None = None) -> None:
         """Take what was read from the log. `now` (log clock) is for bytes that were written just now: a bar that is
         redrawn has no stamp. Without it, a bar's time is reckoned from its own count of seconds."""
-        self._now = now
+        self._now = self._zone.to_log(now)
         if now is not None:
             self._near = now
+        before = self.last_stamp
         self.bytes_seen += len(data)
         batch = self._splitter.cut(data)
         lines = batch.lines
@@ -68,6 +72,9 @@ class LogIntake:
         text = self._splitter.open_text
         if text.endswith("]") and "%" in text and len(text) < 1000:
             self._look(text, self._number(0), bars_only=True)
+        if now is not None and self.last_stamp is not None and self.last_stamp != before:
+            self._zone.see(now, self.last_stamp)
+            self._log = replace(self._log, clock_ahead_s=self._zone.ahead_s)
         self.launch = self._observe(self._log)
 
     def flush(self) -> None:
@@ -86,10 +93,17 @@ class LogIntake:
         exit_code: int | None = None,
         stop_asked: bool = False,
         probe: Mapping[str, object] | None = None,
+        around: Surroundings = NOTHING_KNOWN,
     ) -> Launch:
         """What a log alone cannot say: a crash by its exit, a hang by silence, a stop that was asked for."""
         self._observe = partial(
-            observed, now=now, process_alive=process_alive, exit_code=exit_code, stop_asked=stop_asked, probe=probe
+            observed,
+            now=self._zone.to_log(now),
+            process_alive=process_alive,
+            exit_code=exit_code,
+            stop_asked=stop_asked,
+            probe=probe,
+            around=around,
         )
         self.launch = self._observe(self._log)
         return self.launch

@@ -75,6 +75,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("log.rank_before", ("[",), "rank before", "Show the lines of the rank before only", "log"),
     Action("log.rank_after", ("]",), "rank", "Show the lines of the next rank only", "log"),
     Action("log.rank_all", ("*",), "all ranks", "Show the lines of all ranks", "log"),
+    Action("log.merge", ("m",), "merge", "Show the same line of several ranks once with a count, or each", "log"),
     Action("log.older_run", ("<",), "older run", "Show the log of the run before", "log"),
     Action("log.newer_run", (">",), "newer run", "Show the log of the run after", "log"),
     Action("log.save", ("S",), "save", "Save the shown lines to a private file, secrets masked", "log"),

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from k2tui.core.silence import Silence
+
 
 class LaunchPhase(Enum):
     """The steps of a launch, in order. A launch stays in the phase where it failed."""
@@ -52,13 +54,21 @@ class Progress:
     """What is counted: shards, tensors, groups, graphs, kernels, samples, items."""
     label: str
     """The bar's own words, without numbers."""
-    by: str = "count"
-    """`count` or `bytes`: what the fraction is made of."""
+    bytes_done: int | None = None
+    """Of the shards that are done; None where sizes or their order are not known."""
+    bytes_total: int | None = None
+
+    @property
+    def by(self) -> str:
+        """`count` or `bytes`: what the fraction is made of."""
+        return "count" if self.bytes_done is None or not self.bytes_total else "bytes"
 
     @property
     def fraction(self) -> float:
         """0 to 1."""
-        return self.done / self.total
+        if self.bytes_done is None or not self.bytes_total:
+            return self.done / self.total
+        return self.bytes_done / self.bytes_total
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +91,20 @@ class Advice:
     text: str
     basis: str
     """`source` (the engine's code or message says so), `thread` (a public report), or `inferred`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A setting that a clean log hides: without effect, ignored, or not what the model needs."""
+
+    name: str
+    """Such as `other_port`, `backend_ignored`, `cpu_fallback`, `no_reasoning_parser`, `dead_flag`."""
+    text: str
+    """One sentence: what is so, and what to do."""
+    basis: str
+    """As of `Advice`."""
+    line_number: int
+    """The line that shows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,3 +248,9 @@ class Launch:
     """What a probe found wrong although the log is clean, such as `reasoning_parser`."""
     silence_s: float | None = None
     """Seconds since the last real progress, at the newest observation; None without one."""
+    clock_ahead_s: float = 0.0
+    """How far the node's clock is ahead of the log's: a container may print another time zone."""
+    silence: Silence | None = None
+    """What that silence is; None while there is progress, or nobody can tell."""
+    findings: tuple[Finding, ...] = ()
+    """What it runs with otherwise than one would wish, although its log is clean; in the order of their lines."""

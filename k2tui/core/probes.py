@@ -33,7 +33,7 @@ def chat_timed_out(probe: Mapping[str, object]) -> bool:
 
 def _of_chat(chat: Mapping[str, object], probe: Mapping[str, object]) -> tuple[str, bool] | None:
     if chat.get("ok") is False:
-        return "no_answer", False
+        return _refused(chat) or ("no_answer", False)
     if chat.get("garbage") is True:
         return "garbage", False
     content, reasoning = str(chat.get("content") or ""), str(chat.get("reasoning_content") or "")
@@ -46,6 +46,19 @@ def _of_chat(chat: Mapping[str, object], probe: Mapping[str, object]) -> tuple[s
     if thinks and "reasoning_content" in chat and not reasoning:
         return "reasoning_parser", True
     return None
+
+
+def _refused(chat: Mapping[str, object]) -> tuple[str, bool] | None:
+    """It answers, and what it says is that its settings do not allow the request."""
+    status = _number(chat.get("status"))
+    if status is None or not 400 <= status < 500:
+        return None
+    error = str(chat.get("error") or "")
+    if "tool-call-parser" in error or "tool_call_parser" in error:
+        return "tool_parser", True
+    if "reasoning-parser" in error or "reasoning_parser" in error:
+        return "reasoning_parser", True
+    return "request_refused", True
 
 
 def _fails_sometimes(probe: Mapping[str, object]) -> bool:

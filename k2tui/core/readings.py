@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 
@@ -63,3 +64,13 @@ class NodeReading:
     """time.monotonic of the last tick."""
     clock_offset_s: float | None = None
     """The node's naive local time minus this machine's time.time(): adds up to the node's log clock."""
+
+
+def busiest(reading: NodeReading, gpus: Collection[int]) -> float | None:
+    """Utilisation of the busiest of these GPUs (of all, where none is named), 0 to 1; None without a reading."""
+    known = [
+        gpu.utilization_percent
+        for gpu in reading.gpus
+        if gpu.utilization_percent is not None and (not gpus or gpu.index in gpus)
+    ]
+    return max(known) / 100 if known else None

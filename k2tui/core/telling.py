@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from k2tui.core.launch import Advice, Cause, Launch, LaunchKind, Progress
+from k2tui.core.checkpoint import Checkpoint
+from k2tui.core.eta import TimeLeft
+from k2tui.core.launch import Advice, Cause, Finding, Launch, LaunchKind, Progress
+from k2tui.core.silence import Silence
 from k2tui.core.views import Proof, ServerView
+from k2tui.core.words import size
+
+_TROUBLES = 3
+"""As many damaged weight files are named each."""
 
 
 def bar_sentence(progress: Progress) -> str:
@@ -38,6 +45,65 @@ def cause_json(cause: Cause) -> dict[str, object]:
 def advice_json(advice: Iterable[Advice]) -> list[dict[str, str]]:
     """What to do, for programs."""
     return [{"text": one.text, "basis": one.basis} for one in advice]
+
+
+def finding_json(finding: Finding) -> dict[str, object]:
+    """What a clean log hides, for programs."""
+    return {
+        "name": finding.name,
+        "text": finding.text,
+        "basis": finding.basis,
+        "line_number": finding.line_number,
+    }
+
+
+def silence_json(silence: Silence) -> dict[str, object]:
+    """What a silence is, for programs."""
+    return {
+        "word": silence.word.value,
+        "limit_s": round(silence.limit_s, 1),
+        "limit_by": silence.limit_by,
+        "seen": list(silence.seen),
+        "behind": list(silence.behind),
+        "gives_up": silence.gives_up,
+    }
+
+
+def checkpoint_sentence(checkpoint: Checkpoint) -> str:
+    """`64 weight files, 595 GB, 12 % in the page cache`, or what is wrong with them."""
+    if checkpoint.troubles:
+        texts = [trouble.text for trouble in checkpoint.troubles[:_TROUBLES]]
+        more = len(checkpoint.troubles) - len(texts)
+        return "; ".join(texts) + (f"; and {more} more" if more else "")
+    cached = checkpoint.cached_share
+    warm = "" if cached is None else f", {cached:.0%} in the page cache"
+    return f"{len(checkpoint.shards)} weight files, {size(checkpoint.total_bytes)}{warm}"
+
+
+def checkpoint_json(checkpoint: Checkpoint) -> dict[str, object]:
+    """The weight files for programs."""
+    return {
+        "path": checkpoint.path,
+        "shards": len(checkpoint.shards),
+        "size_bytes": checkpoint.total_bytes,
+        "cached_bytes": checkpoint.cached_bytes,
+        "troubles": [
+            {"name": trouble.name, "what": trouble.what, "text": trouble.text} for trouble in checkpoint.troubles
+        ],
+    }
+
+
+def left_json(left: TimeLeft | None) -> dict[str, object] | None:
+    """How long it still takes, for programs."""
+    if left is None:
+        return None
+    return {
+        "low": round(left.low_s, 1),
+        "high": round(left.high_s, 1),
+        "to": left.to.value,
+        "basis": left.basis,
+        "launches": left.launches,
+    }
 
 
 def failure_sentence(view: ServerView) -> str:

@@ -5,32 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from k2tui.core.bar_steps import target_bar
+from k2tui.core.byte_progress import with_bytes
 from k2tui.core.clock import placed
 from k2tui.core.failing import best_suspect
+from k2tui.core.findings import runs_otherwise
 from k2tui.core.launch import Cause, Launch, LaunchKind, LaunchPhase
+from k2tui.core.patience import LIMITS_S, limit_of
 from k2tui.core.probes import chat_timed_out, finding
+from k2tui.core.silence import Silence, SilenceWord
+from k2tui.core.silence_verdict import NOT_SEEN, SLOW_S, has_long_pauses, judge
+from k2tui.core.surroundings import NOTHING_KNOWN, Surroundings
 
-LIMITS_S: Mapping[LaunchPhase, float] = {
-    LaunchPhase.ARGS: 300.0,
-    LaunchPhase.DISTRIBUTED: 120.0,
-    LaunchPhase.WEIGHTS: 120.0,
-    LaunchPhase.POSTPROCESS: 300.0,
-    LaunchPhase.KV_CACHE: 300.0,
-    LaunchPhase.CUDA_GRAPH: 300.0,
-    LaunchPhase.WARMUP: 120.0,
-    LaunchPhase.READY: 120.0,
-    LaunchPhase.SERVING: 300.0,
-}
-"""How long a phase may be silent at least, whatever its own pace was."""
+__all__ = ["LIMITS_S", "limit_s", "observed", "progress_line", "serves", "silence_s"]
 
-_GAPS = 6.0
-"""A silence this many times as long as the longest before it is no pause any more."""
-_SLOW_WORK_S = 1200.0
-"""Compilations of kernels are silent for many minutes."""
-_BAR_TIMES = 2.0
-"""Repacking the weights may take this many times as long as reading them did."""
-_SLOW_S = 30.0
 _DEAD_UNDER_PARENT_S = 30.0
 """A parent cleans up within seconds of its scheduler's end; one that lives longer will not."""
 
@@ -39,16 +26,9 @@ _ASKED_EXITS = frozenset((143, 130, -15, -2))
 _REFUSED_EXIT = 2
 
 
-def limit_s(launch: Launch) -> float:
-    """How long the launch may be silent where it is, by its phase and its own pace."""
-    least = LIMITS_S[launch.phase]
-    if launch.phase in (LaunchPhase.WEIGHTS, LaunchPhase.CUDA_GRAPH):
-        least = max(least, _GAPS * launch.largest_gap_s)
-    if launch.phase is LaunchPhase.POSTPROCESS:
-        bar = target_bar(launch)
-        least = max(least, _BAR_TIMES * (bar.elapsed_s or 0) if bar is not None else 0.0)
-    compiles = launch.phase is LaunchPhase.CUDA_GRAPH and launch.args.get("enable_torch_compile") == "True"
-    return max(least, _SLOW_WORK_S) if launch.slow_work or compiles else least
+def limit_s(launch: Launch, around: Surroundings = NOTHING_KNOWN) -> float:
+    """How long the launch may be silent where it is, by its phase, its own pace and its history."""
+    return limit_of(launch, around).seconds
 
 
 def silence_s(launch: Launch, now: float | None) -> float | None:
@@ -67,10 +47,11 @@ def observed(
     exit_code: int | None = None,
     stop_asked: bool = False,
     probe: Mapping[str, object] | None = None,
+    around: Surroundings = NOTHING_KNOWN,
 ) -> Launch:
     """The launch of a log in the light of what is known besides. `now` is the node's log clock."""
     quiet_s = silence_s(launch, now)
-    launch = replace(launch, silence_s=quiet_s)
+    launch = replace(with_bytes(launch, around.checkpoint), silence_s=quiet_s)
     if exit_code is not None or process_alive is False:
         return replace(launch, kind=LaunchKind.STOPPED, detail=None) if stop_asked else _gone(launch, exit_code)
     if launch.kind is LaunchKind.CRASHED:
@@ -85,9 +66,11 @@ def observed(
             return replace(launch, kind=kind, finding=found[0], detail=None)
     if serves(launch) and launch.other_port is not None:
         return replace(launch, kind=LaunchKind.MISCONFIGURED, cause=launch.other_port)
+    if serves(launch) and (otherwise := runs_otherwise(launch)) is not None:
+        return replace(launch, kind=LaunchKind.MISCONFIGURED, finding=otherwise.name)
     if quiet_s is None:
         return launch
-    return _by_silence(launch, quiet_s, process_alive)
+    return _by_silence(launch, quiet_s, process_alive, around)
 
 
 def serves(launch: Launch) -> bool:
@@ -118,29 +101,38 @@ def _dead_under_parent(launch: Launch, now: float | None) -> Launch:
     return replace(launch, kind=LaunchKind.HUNG, cause=launch.cause or _silent_cause(launch))
 
 
-def _by_silence(launch: Launch, quiet_s: float, process_alive: bool | None) -> Launch:
+def _by_silence(launch: Launch, quiet_s: float, process_alive: bool | None, around: Surroundings) -> Launch:
     if serves(launch):
         return _silent_server(launch, quiet_s, process_alive)
     if launch.phase is LaunchPhase.WARMUP and launch.args.get("node_rank", "0") != "0":
         return launch  # a further node never says that it is ready
-    limit = limit_s(launch)
-    if quiet_s > limit:
-        if not process_alive:
+    silence = judge(launch, quiet_s, process_alive, around)
+    launch = replace(launch, silence=silence)
+    match None if silence is None else silence.word:
+        case SilenceWord.HUNG:
+            return replace(launch, kind=LaunchKind.HUNG, detail=None, cause=_silent_cause(launch))
+        case SilenceWord.STALLED:
             return replace(launch, detail="stalled")
-        return replace(launch, kind=LaunchKind.HUNG, detail=None, cause=_silent_cause(launch))
-    if quiet_s >= max(_SLOW_S, limit / 2) or launch.largest_gap_s >= _SLOW_S:
-        return replace(launch, detail="slow")
-    return launch
+        case SilenceWord.SLOW:
+            return replace(launch, detail="slow")
+        case SilenceWord.HEALTHY:
+            return launch
+        case None:
+            return replace(launch, detail="slow") if has_long_pauses(launch, around) else launch
 
 
 def _silent_server(launch: Launch, quiet_s: float, process_alive: bool | None) -> Launch:
     """A server that is up may be silent; with requests in its batch it may not."""
     busy = bool(launch.traffic.running)
     doubt = launch.health_failed is not None
-    if process_alive and (busy or doubt) and quiet_s > (LIMITS_S[LaunchPhase.SERVING if busy else LaunchPhase.READY]):
-        return replace(launch, kind=LaunchKind.HUNG, detail=None, cause=_silent_cause(launch, believe_health=doubt))
-    if busy and quiet_s > _SLOW_S:
-        return replace(launch, detail="stalled")
+    limit = LIMITS_S[LaunchPhase.SERVING if busy else LaunchPhase.READY]
+    by = "requests are in its batch" if busy else "its health check failed"
+    if process_alive and (busy or doubt) and quiet_s > limit:
+        silence = Silence(SilenceWord.HUNG, limit, by, (NOT_SEEN,))
+        cause = _silent_cause(launch, believe_health=doubt)
+        return replace(launch, kind=LaunchKind.HUNG, detail=None, cause=cause, silence=silence)
+    if busy and quiet_s > SLOW_S:
+        return replace(launch, detail="stalled", silence=Silence(SilenceWord.STALLED, SLOW_S, by, (NOT_SEEN,)))
     return launch
 
 

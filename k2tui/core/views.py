@@ -10,6 +10,7 @@ from k2tui.core.link import LinkState
 from k2tui.core.readings import NodeReading
 from k2tui.core.runs import Run
 from k2tui.core.settings import NodeSettings, ServerSettings
+from k2tui.core.surroundings import NOTHING_KNOWN, Surroundings
 
 
 class ServerStatus(Enum):
@@ -92,3 +93,5 @@ class ServerView:
     log_behind_bytes: int | None = None
     seen_at: float | None = None
     """time.monotonic of the last look at its process."""
+    around: Surroundings = NOTHING_KNOWN
+    """Its weight files, its earlier launches, what moves on its node."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from k2tui.core.history import PastLaunch
 from k2tui.core.link import LinkState
 
 
@@ -141,3 +142,21 @@ class Audit(Protocol):
     """Where every changing action is written down."""
 
     def write(self, *, node: str, action: str, subject: str, detail: str, result: str) -> None: ...
+
+
+class LaunchHistory(Protocol):
+    """Where launches are remembered, on this side. What fails is a K2Error whose message is a sentence."""
+
+    async def recall(self, host: str, model: str) -> tuple[PastLaunch, ...]:
+        """Launches of this model on this host, newest first; at most a few dozen."""
+        ...
+
+    async def record(self, past: PastLaunch) -> None:
+        """Keep it; one of the same server with the same run id is replaced."""
+        ...
+
+    def notes(self) -> tuple[str, ...]:
+        """What an operator should know of the store since the last call, such as that a broken file was set aside."""
+        ...
+
+    async def close(self) -> None: ...

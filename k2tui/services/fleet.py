@@ -12,13 +12,15 @@ from k2tui.core.events import Event, Severity
 from k2tui.core.flags import flag_value
 from k2tui.core.link import LinkPhase
 from k2tui.core.profiles import command_text, resolve, warnings_of
+from k2tui.core.readings import busiest
 from k2tui.core.ring import LineRing
 from k2tui.core.settings import NodeSettings, ServerSettings, Settings
 from k2tui.core.verbs import LaunchPlan, ProfileChange, VerbEvent
 from k2tui.core.views import NodeView, ServerView
-from k2tui.services.doors import Audit, Clock, NodeLink, Script
+from k2tui.services.doors import Audit, Clock, LaunchHistory, NodeLink, Script
 from k2tui.services.fleet_events import NodeTeller, ServerTeller
 from k2tui.services.gate import Gate
+from k2tui.services.launch_history import LaunchMemory
 from k2tui.services.launching import Verbs, watched_only
 from k2tui.services.log_watch import LogScripts
 from k2tui.services.node_watch import NodeWatch
@@ -26,6 +28,7 @@ from k2tui.services.old_runs import OldRuns
 from k2tui.services.run_scan import RunScan
 from k2tui.services.runs import RunKeeper, RunScripts
 from k2tui.services.server_watch import ProofManners, ServerWatch
+from k2tui.services.surroundings_watch import Around, SurroundingScripts
 
 EVENTS_KEPT = 1000
 
@@ -40,6 +43,8 @@ class FleetDoors:
     script: Callable[[str], Script]
     audit: Audit
     clock: Clock
+    history: LaunchHistory | None
+    """Where launches are remembered; None: nowhere."""
     operator: str
     """user@host of the person at the keyboard."""
 
@@ -67,6 +72,8 @@ class Fleet:
         self.gate = Gate(doors.audit, read_only=settings.read_only)
         self._doors = doors
         self._scripts = LogScripts(doors.script)
+        self._memory = LaunchMemory(doors.history, clock=doors.clock, tell=self.record, on_change=self._history_changed)
+        self._around = Around(SurroundingScripts(doors.script), self._memory, self.record)
         self._rooms = {name: self._room(node) for name, node in settings.nodes.items()}
         self._watches = {name: self._server_watch(name) for name in settings.servers}
         self._node_tellers = {name: NodeTeller(name) for name in self._rooms}
@@ -120,6 +127,7 @@ class Fleet:
         await asyncio.gather(*(watch.close() for watch in self._watches.values()), return_exceptions=True)
         await asyncio.gather(*(self._close_room(room) for room in self._rooms.values()), return_exceptions=True)
         await self._old_runs.close()
+        await self._memory.close()
         await self._doors.close()
 
     async def settle(self, names: Iterable[str] | None = None, *, limit_s: float = 30.0) -> None:
@@ -223,6 +231,8 @@ class Fleet:
             log_now=lambda: self._log_now(room),
             manners=ProofManners(self.settings.probe_generate, self.settings.verify_max_s),
             on_change=changed,
+            around=self._around,
+            gpu_busy=lambda: busiest(room.watch.reading, server.gpus),
         )
         watch.api_key = self._api_key(server)
         return watch
@@ -350,6 +360,9 @@ class Fleet:
             for watch in self._watches.values():
                 if watch.settings.node == node:
                     watch.changed.set()  # a verb that waits for its server looks at the link too
+
+    def _history_changed(self, name: str) -> None:
+        self._watches[name].refresh()
 
     def _server_changed(self, name: str) -> None:
         self.revision += 1

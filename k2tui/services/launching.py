@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 
+from k2tui.core.checkpoint import Checkpoint
 from k2tui.core.effects import changed_checks, checks_for
 from k2tui.core.errors import ExitCode, K2Error
 from k2tui.core.flags import flag_value
 from k2tui.core.launch import Launch, LaunchKind, LaunchPhase, Progress
 from k2tui.core.link import LinkPhase
 from k2tui.core.runs import Run
-from k2tui.core.telling import bar_json, bar_sentence, failure_json, failure_sentence, proof_json
+from k2tui.core.telling import (
+    bar_json,
+    bar_sentence,
+    checkpoint_json,
+    checkpoint_sentence,
+    failure_json,
+    failure_sentence,
+    left_json,
+    proof_json,
+)
 from k2tui.core.verbs import LaunchPlan, VerbEvent
 from k2tui.services.doors import Clock
 from k2tui.services.gate import Gate
@@ -172,6 +182,7 @@ class Verbs:
         phase: LaunchPhase | None = None
         progress: Progress | None = None
         detail: str | None = None
+        files: Checkpoint | None = None
         lost = False
         while True:
             self.watch.changed.clear()
@@ -184,9 +195,15 @@ class Verbs:
             if launch.phase is not phase:
                 phase = launch.phase
                 yield told.event("phase", phase.value, launch=launch)
+            checkpoint = self.watch.view.around.checkpoint
+            if checkpoint is not None and checkpoint != files:
+                files = checkpoint
+                yield told.event("weights", checkpoint_sentence(checkpoint), checkpoint_json(checkpoint), launch=launch)
             if launch.progress != progress and launch.progress is not None:
                 progress = launch.progress
-                yield told.event("progress", bar_sentence(progress), bar_json(progress), launch=launch)
+                left = self.watch.time_left()
+                data = {**bar_json(progress), "eta_s": left_json(left)}
+                yield told.event("progress", bar_sentence(progress), data, launch=launch)
             if launch.detail != detail:
                 detail = launch.detail
                 if detail is not None:

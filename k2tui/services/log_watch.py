@@ -55,6 +55,8 @@ class LogWatch:
         self.behind_bytes: int | None = None
         self.caught_up = False
         """True once everything that was there at the start has been read."""
+        self.skipped = False
+        """True when a part between head and tail was not read."""
         self.missing = False
         """True while the node says that there is no such file."""
         self._link, self._scripts, self._clock = link, scripts, clock
@@ -99,6 +101,7 @@ class LogWatch:
             await self._feed(await self._read(0, HEAD_BYTES), live=False)
             self.intake.flush()
             offset = size - TAIL_BYTES
+            self.skipped = True
             self.ring.clear()
             self.ring.extend([f"··· {(offset - HEAD_BYTES) >> 20} MB between the head and here were not read ···"])
         self.caught_up = size == 0
@@ -152,5 +155,6 @@ class LogWatch:
     def _begin_again(self, event: str) -> None:
         """The file was replaced or cut: what comes now is another log."""
         self.intake = LogIntake(ring=self.ring, engine=self._engine)
+        self.skipped = False
         self.ring.extend([f"··· the log was {event} here ···"])
         self._backfill_end = 0

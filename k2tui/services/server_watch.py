@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 
 from k2tui.core.diagnosis import advice_for
 from k2tui.core.errors import K2Error
-from k2tui.core.launch import Launch, LaunchKind
+from k2tui.core.eta import TimeLeft, time_left
+from k2tui.core.launch import Launch, LaunchKind, LaunchPhase
 from k2tui.core.link import LinkPhase, LinkState
 from k2tui.core.profiles import flag_value
 from k2tui.core.ring import LineRing
@@ -21,6 +22,7 @@ from k2tui.services.doors import Clock, NodeLink
 from k2tui.services.http_witness import HttpReading, ask_server
 from k2tui.services.log_watch import LogScripts, LogWatch
 from k2tui.services.prove import prove
+from k2tui.services.surroundings_watch import Around, SurroundingsWatch
 from k2tui.services.tasks import ended
 
 TICK_S = 1.0
@@ -51,6 +53,8 @@ class ServerWatch:
         log_now: Callable[[], float | None],
         manners: ProofManners,
         on_change: Callable[[], None],
+        around: Around,
+        gpu_busy: Callable[[], float | None],
     ) -> None:
         self.settings = settings
         self.view = ServerView(settings)
@@ -61,6 +65,7 @@ class ServerWatch:
         """What the server wants as Bearer; a run's own argv is masked. Never shown."""
         self._link, self._scripts, self._clock = link, scripts, clock
         self._log_now, self._manners, self._on_change = log_now, manners, on_change
+        self._around = SurroundingsWatch(settings, link, around, clock=clock, gpu_busy=gpu_busy, on_change=self.refresh)
         self._log: LogWatch | None = None
         self._empty_ring = LineRing()
         self._run: Run | None = None
@@ -104,6 +109,7 @@ class ServerWatch:
     async def close(self) -> None:
         """Watch no more; the server is left as it is."""
         await ended(self._ticking, self._asking)
+        await self._around.close()
         await asyncio.gather(*self._closing, return_exceptions=True)
         if self._log is not None:
             await self._log.close()
@@ -170,6 +176,11 @@ class ServerWatch:
             return self._run.port
         return self.settings.port
 
+    def time_left(self) -> TimeLeft | None:
+        """How long its launch still takes."""
+        launch = self.view.launch
+        return None if launch is None else time_left(launch, self.view.around, self._log_now())
+
     def refresh(self) -> None:
         """Join the witnesses again; tell when the view changed."""
         view = self._joined()
@@ -199,11 +210,25 @@ class ServerWatch:
         while True:
             await self._clock.sleep(TICK_S)
             self.refresh()
+            self._look_around()
             if self._asking is None or self._asking.done():
                 if self._owes_proof():
                     self._asking = asyncio.ensure_future(self._prove_quietly())
                 elif self._owes_http():
                     self._asking = asyncio.ensure_future(self._ask_http())
+
+    def _look_around(self) -> None:
+        log, launch = self._log, self.view.launch
+        if log is None or launch is None or not log.caught_up:
+            return
+        reached = launch.phase.order >= LaunchPhase.READY.order
+        self._around.consider(
+            launch,
+            None if self.settings.log is not None else self._run,
+            log_path=log.path,
+            whole=not log.skipped or reached,
+            log_now=self._log_now(),
+        )
 
     def _observed(self) -> Launch | None:
         if self._log is None:
@@ -216,6 +241,7 @@ class ServerWatch:
             process_alive=None if run is None or self.settings.log is not None else run.alive,
             exit_code=None if run is None else run.exit_code,
             stop_asked=False if run is None else run.stop_asked,
+            around=self._around.known,
         )
         return replace(launch, silence_s=None)  # grows by itself: whoever shows it reckons it from quiet_since
 
@@ -249,6 +275,7 @@ class ServerWatch:
             log_seen_at=None if log is None or log.seen_at is None else math.floor(log.seen_at),
             log_behind_bytes=None if log is None else log.behind_bytes,
             seen_at=seen_at,
+            around=self._around.known,
         )
 
     def _witnesses(self) -> tuple[Witness, ...]:

@@ -80,6 +80,7 @@ LOG = (
     "log.rank_before",
     "log.rank_after",
     "log.rank_all",
+    "log.merge",
     "log.older_run",
     "log.newer_run",
     "log.save",

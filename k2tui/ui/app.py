@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
@@ -187,11 +188,11 @@ class K2App(DoingApp):
 
         self.push_screen(describe_screen(name, self.fleet, self.clock))
 
-    def read_line(self, title: str, text: str) -> None:
-        """One long line, whole."""
+    def read_lines(self, title: str, lines: Sequence[str]) -> None:
+        """Long lines, whole."""
         from k2tui.ui.screens.describe import TextScreen  # noqa: PLC0415  not needed for the first paint
 
-        self.push_screen(TextScreen(title, [text]))
+        self.push_screen(TextScreen(title, list(lines)))
 
     def show_help(self, screen: K2Screen) -> None:
         """The keys of this screen."""

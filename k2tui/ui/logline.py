@@ -34,7 +34,7 @@ class LineParts:
 
 def parts_of(text: str) -> LineParts:
     """The parts of a line; a line in no known format is all message."""
-    line = _parser()(text)
+    line = parsed(text)
     level = _LEVEL_OF.get(line.level or "", 0)
     if level < 2 and _BAD.search(line.message):
         level = 2
@@ -44,9 +44,26 @@ def parts_of(text: str) -> LineParts:
     return LineParts(time, line.rank, level, line.message)
 
 
+def parsed(text: str) -> Line:
+    """The line by the grammar's own reader of prefixes."""
+    return _parser()(text)
+
+
+def is_noise(message: str) -> bool:
+    """The line is known to be harmless, whatever its words sound like."""
+    return _noise()(message)
+
+
 @cache
 def _parser() -> Callable[[str], Line]:
-    """The grammar's own reader of prefixes; its tables are built when the first line is drawn, not before."""
+    """Its tables are built when the first line is drawn, not before."""
     from k2tui.core.grammar.prefix import parse_line  # noqa: PLC0415  keeps the first paint cheap
 
     return parse_line
+
+
+@cache
+def _noise() -> Callable[[str], bool]:
+    from k2tui.core.grammar import noise  # noqa: PLC0415  keeps the first paint cheap
+
+    return noise.is_noise

@@ -5,11 +5,9 @@ from __future__ import annotations
 import time
 from enum import Enum
 
-from k2tui.core.launch import LaunchPhase
 from k2tui.core.link import LinkPhase, LinkState
 from k2tui.core.views import ServerStatus
-
-UNKNOWN = "—"
+from k2tui.core.words import UNKNOWN
 
 STATUS_GLYPH: dict[ServerStatus, str] = {
     ServerStatus.UNKNOWN: "?",
@@ -37,22 +35,10 @@ STATUS_ROLE: dict[ServerStatus, str] = {
     ServerStatus.STALE: "stale",
 }
 
-PHASE_WORDS: dict[LaunchPhase, str] = {
-    LaunchPhase.ARGS: "arguments",
-    LaunchPhase.DISTRIBUTED: "distributed",
-    LaunchPhase.WEIGHTS: "weights",
-    LaunchPhase.POSTPROCESS: "repack",
-    LaunchPhase.KV_CACHE: "KV cache",
-    LaunchPhase.CUDA_GRAPH: "CUDA graphs",
-    LaunchPhase.WARMUP: "warm-up",
-    LaunchPhase.READY: "ready",
-    LaunchPhase.SERVING: "serving",
-}
-
 ASCII = str.maketrans(
     {
         **dict.fromkeys("—–─╌•", "-"),
-        **dict.fromkeys("━█▇", "#"),
+        **dict.fromkeys("━█▇▮", "#"),
         **dict.fromkeys("╸▌", "+"),
         **dict.fromkeys("│┃", "|"),
         **dict.fromkeys("●", "*"),
@@ -65,7 +51,7 @@ ASCII = str.maketrans(
         **dict.fromkeys("✓", "+"),
         **dict.fromkeys("›▸→", ">"),
         **dict.fromkeys("‹←", "<"),
-        **dict.fromkeys("·", "."),
+        **dict.fromkeys("·▯", "."),
         **dict.fromkeys("×", "x"),
         **dict.fromkeys("…", "~"),
         **dict.fromkeys("↓", "v"),
@@ -102,27 +88,6 @@ def freshness(age_s: float | None, period_s: float) -> Freshness:
     return Freshness.LATE if age_s > 1.5 * period_s else Freshness.FRESH
 
 
-def duration(seconds: float | None) -> str:
-    """`2.1 s`, `14 s`, `3m40s`, `3h12m`, `1d02h`."""
-    if seconds is None:
-        return UNKNOWN
-    if seconds < 9.95:
-        return f"{max(0.0, seconds):.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60}m{whole % 60:02}s"
-    if whole < 86_400:
-        return f"{whole // 3600}h{whole % 3600 // 60:02}m"
-    return f"{whole // 86_400}d{whole % 86_400 // 3600:02}h"
-
-
-def phase_time(seconds: float | None) -> str:
-    """A duration between two stamps of a log: they often count whole seconds, so none between them is `<1 s`."""
-    return "<1 s" if seconds is not None and 0 <= seconds < 0.05 else duration(seconds)
-
-
 def age(seconds: float | None) -> str:
     """An age in whole units, so that it does not flicker: `0 s`, `22 s`, `3 m`, `9 h`, `2 d`."""
     if seconds is None:
@@ -147,18 +112,6 @@ def percent(fraction: float | None) -> str:
     if fraction is None:
         return UNKNOWN
     return f"{99 if 0.99 < fraction < 1 else round(100 * fraction)} %"
-
-
-def size(size_bytes: float | None) -> str:
-    """`512 B`, `3.1 MB`, `310 GB`: decimal, three figures at most."""
-    if size_bytes is None:
-        return UNKNOWN
-    value = float(size_bytes)
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if value < 999.5 or unit == "TB":
-            return f"{value:.0f} {unit}" if unit == "B" or value >= 99.5 else f"{value:.1f} {unit}"
-        value /= 1000
-    raise AssertionError("unreachable")
 
 
 def of_total(used: float | None, total: float | None, divisor: float, unit: str) -> str:

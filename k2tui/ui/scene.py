@@ -49,7 +49,9 @@ class Scene:
     @property
     def good_for_s(self) -> float:
         """Seconds until it would read otherwise with nothing new from the fleet: ages grow, clocks run."""
-        moving = any(server.status is ServerStatus.LOADING or server.doing for server in self.servers)
+        moving = any(
+            server.status is ServerStatus.LOADING or server.doing or _is_silent(server) for server in self.servers
+        )
         if moving or any(node.link.phase is LinkPhase.DOWN for node in self.nodes):
             return 1.0
         left = LONGEST_S
@@ -70,11 +72,22 @@ class Scene:
         """A server by name."""
         return next((server for server in self.servers if server.settings.name == name), None)
 
-    def log_now(self, node: NodeView | None) -> float | None:
-        """The log clock (naive local seconds) of a node; None until its probe told the offset."""
+    def node_now(self, server: ServerView) -> float | None:
+        """The clock (naive local seconds) of a server's node; None until its probe told the offset."""
+        node = self.node(server.settings.node)
         if node is None or node.reading.clock_offset_s is None:
             return None
         return self.wall + node.reading.clock_offset_s
+
+    def log_now(self, server: ServerView) -> float | None:
+        """The same as the server's log would print it: a container may have a clock of its own."""
+        now, launch = self.node_now(server), server.launch
+        return now if now is None or launch is None else now - launch.clock_ahead_s
+
+
+def _is_silent(server: ServerView) -> bool:
+    """A silence is told in seconds, and who ends it counts down."""
+    return server.launch is not None and server.launch.silence is not None
 
 
 def _began(launch: Launch, phase: LaunchPhase) -> float | None:

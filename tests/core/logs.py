@@ -12,6 +12,8 @@ from k2tui.core.launch import Launch
 LOGS = Path(__file__).parent.parent / "logs"
 REAL = LOGS / "real"
 CORPUS = LOGS / "corpus"
+REPORTS = LOGS / "reports"
+"""More launches, written from public reports after the rules were: most of them were read right at first sight."""
 
 
 def real(name: str) -> bytes:
@@ -19,10 +21,11 @@ def real(name: str) -> bytes:
     return (REAL / f"{name}.log").read_bytes()
 
 
-def corpus_cases() -> Iterator[tuple[str, bytes, Mapping[str, object]]]:
-    """(name, log, right reading) of every reconstructed case."""
-    for path in sorted(CORPUS.glob("*.json")):
-        yield path.stem, path.with_suffix(".log").read_bytes(), json.loads(path.read_text(encoding="utf-8"))
+def corpus_cases(*folders: Path) -> Iterator[tuple[str, bytes, Mapping[str, object]]]:
+    """(name, log, right reading) of every reconstructed case, of all folders where none is named."""
+    for folder in folders or (CORPUS, REPORTS):
+        for path in sorted(folder.glob("*.json")):
+            yield path.stem, path.with_suffix(".log").read_bytes(), json.loads(path.read_text(encoding="utf-8"))
 
 
 def read(*lines: str, engine: str | None = None) -> Launch:

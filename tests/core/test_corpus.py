@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from k2tui.core.diagnosis import diagnose
 from tests.core.logs import corpus_cases
+from tests.core.readings import is_right, read_case
 
 NOT_REACHED: Mapping[str, str] = {}
 """Case to the reason why it is not read right yet; such a test must fail (strict)."""
@@ -22,43 +22,6 @@ def _cases() -> list[object]:
         )
         for name in CASES
     ]
-
-
-def read_case(data: bytes, want: Mapping[str, object]) -> Mapping[str, object]:
-    """The document for a case, with the context that its JSON gives."""
-    context = {name: want[name] for name in ("observed_at", "process_alive", "probe") if name in want}
-    return diagnose([data], context).to_json()
-
-
-def words(line: object) -> str | None:
-    """A line without what a comparison ignores: surrounding and repeated blanks."""
-    return None if line is None else " ".join(str(line).split())
-
-
-def accepted(want: Mapping[str, object], name: str, others: str) -> list[object]:
-    """What the case takes as right: its own reading, and others that are right too."""
-    more = want.get(others)
-    return [want[name], *(more if isinstance(more, list) else [])]
-
-
-def is_right(got: Mapping[str, object], want: Mapping[str, object], *, prefixed: bool = False) -> list[str]:
-    """What is wrong with a reading; empty when it is right."""
-    wrong: list[str] = []
-    phase = "weights" if got["phase"] == "postprocess" else got["phase"]
-    if got["kind"] != want["kind"]:
-        wrong.append(f"kind {got['kind']}, not {want['kind']}")
-    if phase not in accepted(want, "phase_reached", "phase_any"):
-        wrong.append(f"phase {phase}, not {want['phase_reached']}")
-    progress, bar = got["progress"], want["progress"]
-    seen = {name: progress[name] for name in ("done", "total", "unit")} if isinstance(progress, Mapping) else None
-    if seen != bar:
-        wrong.append(f"progress {seen}, not {bar}")
-    cause = got["root_cause"]
-    line = words(cause["line"]) if isinstance(cause, Mapping) else None
-    lines = [words(text) for text in accepted(want, "error_line", "error_line_any")]
-    if line not in lines and not (prefixed and line is not None and any(text and text in line for text in lines)):
-        wrong.append(f"line {line!r}, not {lines[0]!r}")
-    return wrong
 
 
 @pytest.mark.parametrize("name", _cases())

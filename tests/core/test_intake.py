@@ -7,6 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from k2tui.core.clock import log_clock
+from k2tui.core.facts import ArgsSeen, VersionSeen
+from k2tui.core.grammar import read_facts
+from k2tui.core.grammar.prefix import pieces
 from k2tui.core.intake import LogIntake
 from k2tui.core.launch import LaunchKind, LaunchPhase, Progress
 from k2tui.core.ring import LineRing
@@ -62,7 +65,14 @@ def test_no_bytes_can_break_the_intake(data: bytes) -> None:
     assert intake.lines_seen == data.count(b"\n")
 
 
-OF_ONE_START = [line for line in LINES if not any(word in line for word in ("server_args", "args: {", "LLM API", "$ "))]
+def begins(line: str) -> bool:
+    """A line that may begin another start."""
+    facts = [fact for piece in pieces(line) for fact, _ in read_facts(piece)]
+    new = any(isinstance(fact, ArgsSeen) or (isinstance(fact, VersionSeen) and fact.begins) for fact in facts)
+    return new or "$ " in line
+
+
+OF_ONE_START = [line for line in LINES if not begins(line)]
 
 
 @given(st.lists(st.sampled_from(OF_ONE_START), max_size=60))

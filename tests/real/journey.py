@@ -5,21 +5,15 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
-import secrets
-import shutil
 import signal
 import sys
-import tempfile
-import time
 import urllib.request
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from k2tui.core.launch import PHASES, LaunchPhase
-from tests.real import engine, follower
-from tests.real.stage import DidNotHold, Event, Stage, Stream, claim, free_port, wait_for
+from tests.real import failures, follower
+from tests.real.perform import StoryEnds, Table, Theatre, end_everything, perform
+from tests.real.stage import Event, Stage, Stream, claim, is_loading_weights, wait_for
 from tests.sshd import Sshd
 
 REASONING = (
@@ -29,80 +23,21 @@ REASONING = (
 ANSWER = "\n\nThe answer is 51 of 64, which is about 80%. The remaining 13 shards load in under a second."
 SLOW_SHARD_S = 2.0
 """64 shards, eight at a time: a quarter of a minute for what has to happen while they load."""
-UNKNOWN_FLAG = "no-such-flag"
-
-
-@dataclass
-class Table:
-    """What was proved, and what was not."""
-
-    passed: int = 0
-    failed: int = 0
-    out_of_reach: bool = False
-    """Once the stage itself is broken, what builds on it is not tried."""
-
-    @contextlib.contextmanager
-    def proves(self, sentence: str, *, needed: bool = False) -> Iterator[list[str]]:
-        """One row; the block may append details. With `needed` a failure ends the story it is part of."""
-        began, details = time.monotonic(), list[str]()
-        try:
-            yield details
-        except (DidNotHold, AssertionError, OSError, KeyError, ValueError) as error:
-            self.failed += 1
-            self._row("FAIL", time.monotonic() - began, sentence, [str(error) or repr(error)])
-            if needed:
-                raise StoryEnds from error
-        else:
-            self.passed += 1
-            self._row("ok", time.monotonic() - began, sentence, details)
-
-    @staticmethod
-    def _row(mark: str, took_s: float, sentence: str, details: list[str]) -> None:
-        print(f"  {mark:<4} {took_s:6.1f} s  {sentence}", *(f"{'':17}{detail[:300]}" for detail in details), sep="\n")
-        sys.stdout.flush()
-
-
-class StoryEnds(Exception):
-    """What follows in this story could not be true any more."""
 
 
 def main() -> int:
-    """Play the journey; 0 when everything held."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background shell has it ignored, for all below too
-    try:
-        sglang = engine.find_or_install(lambda text: print(f"k2tui: {text}", file=sys.stderr, flush=True))
-    except engine.NoEngine as why:
-        print(f"make real: {why}", file=sys.stderr)
-        return 1
-    directory = Path(tempfile.mkdtemp(prefix="k2tui-journey-"))
-    stage = Stage(directory, sglang, port=free_port(), mark=secrets.token_hex(8))
-    table = Table()
-    print(f"The journey: SGLang {engine.VERSION} on the CPU, through OpenSSH on loopback")
-    try:
-        server = Sshd(directory / "sshd")
-        server.start()
-        stage.write_config(
-            ssh_port=server.port,
-            user=server.user,
-            identity=server.identity,
-            known_hosts=server.known_hosts_line,
-            slow_shard_s=SLOW_SHARD_S,
-        )
-        try:
-            for story in (broken_connection, killed_operator, unknown_flag):
-                with contextlib.suppress(StoryEnds):
-                    story(stage, server, table)
-                end_everything(stage)
-        finally:
-            server.stop()
-    finally:
+    """Play the journey and then the failures; 0 when everything held."""
+    return perform(journey, failures.play)
+
+
+def journey(theatre: Theatre, table: Table) -> None:
+    """The stories with one server, one after the other: each needs the whole machine."""
+    print("The journey")
+    stage = theatre.stage("journey", slow_shard_s=SLOW_SHARD_S)
+    for story in (broken_connection, killed_operator):
+        with contextlib.suppress(StoryEnds):
+            story(stage, theatre.server, table)
         end_everything(stage)
-        if not table.failed:
-            shutil.rmtree(directory, ignore_errors=True)
-        else:
-            print(f"kept for a look: {directory}")
-    print(f"{table.passed} passed, {table.failed} failed")
-    return 0 if table.passed and not table.failed else 1
 
 
 def broken_connection(stage: Stage, server: Sshd, table: Table) -> None:
@@ -201,28 +136,6 @@ def killed_operator(stage: Stage, server: Sshd, table: Table) -> None:
     stops(stage, table)
 
 
-def unknown_flag(stage: Stage, server: Sshd, table: Table) -> None:
-    """A flag that the engine does not know: the one line that matters, in the stream and afterwards."""
-    line = f"error: unrecognized arguments: --{UNKNOWN_FLAG}"
-    with table.proves("an unknown flag shows the one line that matters") as told:
-        code, documents = stage.ask_json("start", "toy", "--set", f"{UNKNOWN_FLAG}=1")
-        claim(code == 1, f"exit {code}: {documents[-2:]}")
-        failed = next((event for event in documents if event["type"] == "failed"), {})
-        claim(line in str(failed.get("text")) and "\n" not in str(failed["text"]), f"{documents[-2:]}")
-        told.append(str(failed["text"]))
-    with table.proves("`diagnose` says the same of its log: misconfigured, exit 1"):
-        run = stage.newest_run("toy")
-        assert run is not None
-        code, documents = stage.ask_json("diagnose", str(run / "log"))
-        claim(code == 1 and documents[0]["kind"] == "misconfigured", f"exit {code}: {documents}")
-        cause = documents[0]["root_cause"]
-        claim(isinstance(cause, dict) and line in cause["line"], f"{cause}")
-    with table.proves("`stop` of a server that does not run says so, exit 3"):
-        wait_for(lambda: stage.server("toy")["alive"] is False, "the end of the engine")
-        code, documents = stage.ask_json("stop", "toy")
-        claim(code == 3 and documents[-1]["type"] == "error", f"exit {code}: {documents}")
-
-
 def stops(stage: Stage, table: Table) -> None:
     """The end of a story: stopped, and nothing left."""
     with table.proves("stop leaves no process") as told:
@@ -234,13 +147,6 @@ def stops(stage: Stage, table: Table) -> None:
         row = stage.server("toy")
         claim(row["alive"] is False and row["status"] == "down", f"{row}")
         told.append(f"{before} processes gone; {documents[-1]['text']}")
-
-
-def is_loading_weights(event: Event) -> bool:
-    """A step of the weights' bar that is not its end."""
-    if event["type"] != "progress" or event.get("phase") != "weights":
-        return False
-    return "shards" in str(event["label"]) and int(str(event["done"])) < int(str(event["total"]))
 
 
 def last_phase(events: list[Event]) -> str:
@@ -290,18 +196,6 @@ def ask_the_model(port: int) -> dict[str, object]:
     with urllib.request.urlopen(request, timeout=120) as reply:
         message: dict[str, object] = json.load(reply)["choices"][0]["message"]
         return message
-
-
-def end_everything(stage: Stage) -> None:
-    """Nothing of the journey outlives it, whatever went wrong."""
-    for _ in range(100):
-        pids = [int(line.split()[0]) for line in stage.processes()]
-        if not pids:
-            return
-        for pid in pids:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        time.sleep(0.1)
 
 
 if __name__ == "__main__":

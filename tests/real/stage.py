@@ -238,10 +238,23 @@ class Stream:
         self._reader.join()
         return self.process.returncode
 
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
     def kill(self, number: int = signal.SIGKILL) -> None:
         if self.process.poll() is None:
             self.process.send_signal(number)
         self.end()
+
+
+def is_loading_weights(event: Event) -> bool:
+    """A step of the weights' bar that is not its end."""
+    if event["type"] != "progress" or event.get("phase") != "weights":
+        return False
+    return "shards" in str(event["label"]) and int(str(event["done"])) < int(str(event["total"]))
 
 
 def free_port() -> int:

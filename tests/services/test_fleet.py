@@ -30,7 +30,7 @@ async def _nothing() -> None:
 
 
 def fleet_on(demo: DemoFleet, settings: Settings | None = None, audit: MemoryAudit | None = None) -> Fleet:
-    doors = FleetDoors(demo.make_link, _nothing, script, audit or MemoryAudit(), RealClock(), "tester@here")
+    doors = FleetDoors(demo.make_link, _nothing, script, audit or MemoryAudit(), RealClock(), None, "tester@here")
     return Fleet(settings or demo.settings, doors, simulated=True)
 
 

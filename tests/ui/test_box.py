@@ -70,7 +70,9 @@ async def test_a_crash_shows_the_line_that_explains_it_and_what_to_do() -> None:
         await shows(pilot, "LOADING")
         cause = Cause("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB", 812, "TP3", "oom_weights")
         fleet.crash("kimi", cause, Advice("Stop the process that holds the memory", "source"))
-        await shows(pilot, "CRASHED", "oom weights", "rank TP3", "line 812", "CUDA out of memory", "→ Stop the process")
+        await shows(
+            pilot, "CRASHED", "GPU memory ran out", "rank TP3", "line 812", "CUDA out of memory", "→ Stop the process"
+        )
 
 
 async def test_the_bar_line_of_the_log_is_one_live_line() -> None:

@@ -18,18 +18,10 @@ from k2tui.core.views import NodeView, Proof, ServerStatus, ServerView, Witness
 from k2tui.ui.diff import settings_between
 from k2tui.ui.scene import Scene, launch_took, since
 from k2tui.ui.spans import Line, text_of, width_of
+from k2tui.ui.widgets.cause_rows import cause_lines, failure_of, link_lines, quiet_line
 from k2tui.ui.widgets.gpu_rows import folded_lines, gpu_heading, gpu_line, host_line, node_lines
-from k2tui.ui.widgets.launch_pane import (
-    cause_lines,
-    failure_words,
-    launch_lines,
-    link_lines,
-    phase_lines,
-    phase_rows,
-    present_line,
-    progress_spans,
-    quiet_line,
-)
+from k2tui.ui.widgets.launch_pane import launch_lines
+from k2tui.ui.widgets.phase_rows import phase_lines, phase_rows, present_line, progress_spans
 from k2tui.ui.widgets.run_rows import ending, run_line
 from k2tui.ui.widgets.state_pane import proof_lines, witness_lines
 from k2tui.ui.widgets.status_line import server_counts, status_line
@@ -112,7 +104,7 @@ def test_the_cause_is_the_message_with_where_it_stands_and_what_to_do() -> None:
         SERVER, launch=replace(LOADING, cause=cause), advice=(Advice("Stop what listens there", "source"),)
     )
     said = texts(cause_lines(server, 60, 6))
-    assert said.splitlines()[0] == "port taken  rank TP3  line 61"
+    assert said.splitlines()[0] == "✗ its port is taken  rank TP3  line 61"
     assert "[Errno 98] address in use" in said
     assert "2026-11-30" not in said
     assert said.endswith("→ Stop what listens there")
@@ -123,11 +115,10 @@ def test_secrets_in_a_cause_are_masked() -> None:
     assert "hf_abc" not in texts(cause_lines(replace(SERVER, launch=replace(LOADING, cause=cause)), 80, 4))
 
 
-def test_a_failure_names_its_phase_once() -> None:
-    oom = replace(LOADING, cause=Cause("x", 1, None, "oom_weights"))
-    assert failure_words(oom) == "oom weights"
-    port = replace(LOADING, phase=LaunchPhase.WARMUP, cause=Cause("x", 1, None, "port_taken"))
-    assert failure_words(port) == "port taken in warm-up"
+def test_a_failure_is_told_as_a_person_says_it() -> None:
+    assert failure_of(replace(LOADING, cause=Cause("x", 1, None, "port_taken"))) == "its port is taken"
+    assert failure_of(replace(LOADING, finding="garbage")) == "its answers are garbage"
+    assert failure_of(replace(LOADING, kind=LaunchKind.CRASHED)) == "crashed"
 
 
 def test_silence_is_told_once_it_lasts() -> None:

@@ -38,7 +38,9 @@ def mixed(nodes: int = 5) -> FakeFleet:
 async def test_every_state_is_told_by_a_word(size: tuple[int, int]) -> None:
     app = app_on(mixed())
     async with app.run_test(size=size) as pilot:
-        await shows(pilot, "● READY", "◐ LOADING", "80 %", "✗ CRASHED", "oom weights", "~ STALE", "no answer in 10 s")
+        await shows(
+            pilot, "● READY", "◐ LOADING", "80 %", "✗ CRASHED", "GPU memory ran out", "~ STALE", "no answer in 10 s"
+        )
         assert {len(row) for row in rows_of(app)} == {size[0]}
 
 

@@ -340,6 +340,69 @@ async def test_enter_on_a_line_shows_it_whole() -> None:
         await gone(pilot, "THE-END")
 
 
+def ranks_agree() -> FakeFleet:
+    fleet = served()
+    for rank in range(8):
+        fleet.log("kimi", f"[2026-11-30 14:01:00 TP{rank}] Load weight begin.")
+    fleet.log("kimi", "[2026-11-30 14:01:00] Ignore import error when loading x: ModuleNotFoundError: no module y")
+    return fleet
+
+
+async def test_the_same_line_of_several_ranks_is_one_row_until_m() -> None:
+    app = app_on(ranks_agree())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shows(pilot, "14:01:00 ×8  Load weight begin.")
+        assert screen_text(app).count("Load weight begin.") == 1
+        await pilot.press("m")
+        await shows(pilot, "14:01:00 TP7 Load weight begin.", "every rank's line")
+        assert screen_text(app).count("Load weight begin.") == 8
+        await pilot.press("m")
+        await gone(pilot, "TP7 Load weight")
+
+
+async def test_what_is_merged_is_found_saved_and_shown_whole() -> None:
+    copier = FakeCopier()
+    app = app_on(ranks_agree(), copier=copier)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("S")
+        await shows(pilot, "saved 69 lines")
+        await pilot.press("/", *"weight begin", "enter")
+        await shows(pilot, "hit 8 of 8", "TP5 Load weight begin.")
+        await pilot.press("escape", "enter")
+        await shows(pilot, "TP0] Load weight begin.", "TP7] Load weight begin.")
+
+
+async def test_moving_goes_from_row_to_row_over_merged_lines() -> None:
+    app = app_on(ranks_agree())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("f", "k")
+        await until(pilot, lambda: "TP0] Load weight" in pane_of(app).row_text())
+        await pilot.press("k")
+        await until(pilot, lambda: pane_of(app).row_text().endswith("step 59"))
+        await pilot.press("j", "j")
+        await until(pilot, lambda: "Ignore import" in pane_of(app).row_text())
+        await pilot.press("j")
+        await until(pilot, lambda: pane_of(app).following)
+
+
+async def test_a_failure_in_a_merged_row_is_shown_with_its_own_rank() -> None:
+    fleet = ranks_agree()
+    fleet.crash("kimi", Cause("x", 66, "TP5", "oom_weights"))
+    app = app_on(fleet)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("D")
+        await shows(pilot, "TP5 Load weight begin.")
+        assert "TP5] Load weight" in pane_of(app).row_text()
+
+
+async def test_known_noise_is_muted_whatever_it_sounds_like() -> None:
+    app = app_on(ranks_agree())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shows(pilot, "Ignore import error")
+        roles = {role for line, _ in pane_of(app)._rows for text, role in line if text.startswith("Ignore import")}
+        assert roles == {"muted"}
+
+
 async def test_the_time_column_can_be_hidden() -> None:
     app = app_on(served())
     async with app.run_test(size=(80, 24)) as pilot:

@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from k2tui.core import words
 from k2tui.core.launch import LaunchPhase
 from k2tui.core.link import LinkPhase, LinkState
 from k2tui.core.views import ServerStatus
+from k2tui.core.words import UNKNOWN
 from k2tui.ui import present
-from k2tui.ui.present import UNKNOWN, Freshness, freshness
+from k2tui.ui.present import Freshness, freshness
 
 
 @pytest.mark.parametrize(
@@ -30,7 +32,7 @@ from k2tui.ui.present import UNKNOWN, Freshness, freshness
     ],
 )
 def test_durations(seconds: float | None, text: str) -> None:
-    assert present.duration(seconds) == text
+    assert words.duration(seconds) == text
 
 
 @pytest.mark.parametrize(
@@ -38,12 +40,12 @@ def test_durations(seconds: float | None, text: str) -> None:
     [(None, UNKNOWN), (0, "0 B"), (999, "999 B"), (3_140_000, "3.1 MB"), (310e9, "310 GB"), (1.9e12, "1.9 TB")],
 )
 def test_sizes(value: float | None, text: str) -> None:
-    assert present.size(value) == text
+    assert words.size(value) == text
 
 
 @given(st.floats(0, 1e15))
 def test_a_size_has_three_figures_at_most(value: float) -> None:
-    assert len(present.size(value)) <= 8
+    assert len(words.size(value)) <= 8
 
 
 @given(st.floats(0, 1), st.integers(1, 60))
@@ -87,7 +89,7 @@ def test_every_state_has_a_glyph_of_one_cell_and_every_phase_a_word() -> None:
     for status in ServerStatus:
         assert len(present.STATUS_GLYPH[status]) == 1
         assert status in present.STATUS_ROLE
-    assert set(present.PHASE_WORDS) == set(LaunchPhase)
+    assert set(words.PHASE_WORDS) == set(LaunchPhase)
 
 
 @given(st.text())

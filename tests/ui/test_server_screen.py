@@ -20,7 +20,13 @@ SIZES = [(200, 50), (120, 40), (80, 24)]
 def loading() -> FakeFleet:
     fleet = connected(settings_of())
     fleet.begin("kimi")
-    fleet.phase("kimi", LaunchPhase.WEIGHTS, Progress(51, 64, "shards", "x"), ranks_loaded=frozenset({"TP0"}))
+    fleet.phase(
+        "kimi",
+        LaunchPhase.WEIGHTS,
+        Progress(51, 64, "shards", "x"),
+        ranks_seen=frozenset(f"TP{rank}" for rank in range(8)),
+        ranks_loaded=frozenset({"TP0"}),
+    )
     return fleet
 
 
@@ -44,7 +50,7 @@ async def test_the_time_of_the_present_phase_grows() -> None:
 async def test_ranks_behind_are_counted() -> None:
     app = app_on(loading(), start_at="kimi")
     async with app.run_test(size=(200, 50)) as pilot:
-        await shows(pilot, "1 of 8 ranks loaded")
+        await shows(pilot, "ranks ▮▯▯▯▯▯▯▯  1 of 8 loaded")
 
 
 async def test_a_slow_or_stalled_launch_says_so() -> None:

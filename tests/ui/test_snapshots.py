@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from k2tui.core.events import Severity
-from k2tui.core.launch import Advice, Cause, LaunchPhase, Progress
+from k2tui.core.history import LaunchKey, PastLaunch
+from k2tui.core.launch import Advice, Cause, Finding, LaunchKind, LaunchPhase, Progress
 from k2tui.core.link import LinkPhase
+from k2tui.core.surroundings import Surroundings
 from k2tui.core.views import ServerStatus, Witness
-from tests.fakes.fleet import FakeFleet, connected, gpus, reading, settings_of
+from tests.fakes.fleet import PHASE_SECONDS, FakeFleet, connected, gpus, reading, settings_of
 from tests.ui.helpers import FakeCopier, app_on
 
 MADE_WITH = {"textual": "8.2.8", "rich": "15.0.0"}
@@ -23,6 +25,12 @@ pytestmark = pytest.mark.skipif(
 )
 SIZES = [(200, 50), (120, 40), (80, 24)]
 SHARDS = Progress(51, 64, "shards", "Loading safetensors checkpoint shards")
+KEY = LaunchKey("gpu-a", "/shared/kimi-k2.5-int4", "sglang", "abc")
+PAST = tuple(
+    PastLaunch(f"r{place}", "kimi", KEY, float(place), LaunchKind.READY, PHASE_SECONDS, ready_s=31.6)
+    for place in range(7)
+)
+DEAD_FLAG = Finding("dead_flag", "--num-continuous-decode-steps is parsed and never used.", "source", 1)
 Snap = Callable[..., bool]
 
 
@@ -34,16 +42,25 @@ def size_name(size: tuple[int, int]) -> str:
 def loading(theme: str = "k2-dark") -> FakeFleet:
     fleet = connected(settings_of(theme=theme), simulated=True)
     fleet.begin("kimi")
+    ranks = frozenset(f"TP{rank}" for rank in range(8))
     fleet.phase(
-        "kimi", LaunchPhase.WEIGHTS, SHARDS, model="/shared/kimi-k2.5-int4", ranks_loaded=frozenset({"TP0", "TP1"})
+        "kimi",
+        LaunchPhase.WEIGHTS,
+        replace(SHARDS, bytes_done=436_000_000_000, bytes_total=554_000_000_000),
+        model="/shared/kimi-k2.5-int4",
+        ranks_seen=ranks,
+        ranks_loaded=ranks - {"TP5"},
+        rank_phases=dict.fromkeys(ranks, LaunchPhase.WEIGHTS),
+        findings=(DEAD_FLAG,),
     )
+    fleet.set("kimi", around=Surroundings(past=PAST, key=KEY))
     fleet.clock.go(9.1)
     fleet.read("gpu-a", reading(fleet.clock, gpus(8)))
     fleet.set("kimi", witnesses=(Witness("process", True, "alive, pid 41233", fleet.clock.at),))
     fleet.log(
         "kimi",
         "[2026-11-30 13:59:50] server_args={'model_path': '/shared/kimi-k2.5-int4', 'tp_size': 8, 'port': 30000}",
-        "[2026-11-30 13:59:52 TP0] Init torch distributed begin.",
+        *(f"[2026-11-30 13:59:52 TP{rank}] Init torch distributed begin." for rank in range(8)),
         "[2026-11-30 13:59:55 TP0] Init torch distributed ends. mem usage=0.41 GB",
         "/opt/sglang/lib/python3.11/site-packages/torch/cuda/__init__.py:61: FutureWarning: pynvml is deprecated",
         "[2026-11-30 13:59:55 TP0] Load weight begin. avail mem=94.20 GB",
@@ -84,7 +101,7 @@ def crashed(theme: str = "k2-dark") -> FakeFleet:
     )
     fleet.crash(
         "kimi",
-        Cause(line, 6, "TP3", "oom_weights"),
+        Cause(line, 13, "TP3", "oom_weights"),
         Advice("Another process holds 93.1 GiB on GPU 3: stop it first", "source"),
     )
     return fleet

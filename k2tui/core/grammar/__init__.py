@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from k2tui.core.facts import LaunchFact, Line
-from k2tui.core.grammar import bars, beats, common, sglang, tracebacks, vllm
+from k2tui.core.grammar import bars, beats, common, remarks, sglang, tracebacks, vllm
 from k2tui.core.grammar.gate import gate
 from k2tui.core.grammar.prefix import parse_line
-from k2tui.core.grammar.rule import Rule
+from k2tui.core.grammar.rule import REQUEST_LOGS, Rule
 
-RULES: tuple[Rule, ...] = (*sglang.RULES, *vllm.RULES, *common.RULES)
+RULES: tuple[Rule, ...] = (*sglang.RULES, *vllm.RULES, *common.RULES, *remarks.RULES)
 """Every rule of every engine: a new row here is all that a new line needs."""
 
 WORDS: tuple[str, ...] = (*(rule.word for rule in RULES), *bars.WORDS, *beats.WORDS, *tracebacks.WORDS)
@@ -19,14 +19,10 @@ GATE = gate(WORDS)
 """Finds the lines that any rule may know; the others cost this one search."""
 
 
-_REQUEST_LOGS = ("Receive: ", "Finish: ", "Received request ", "Added request ", "Generated response ")
-"""What stands in front of users' own words, which may look like anything."""
-
-
 def read_facts(line: Line) -> Iterator[tuple[LaunchFact, str | None]]:
     """Every fact that the line states, each with the engine whose line it is (None: any)."""
     message = line.message
-    if message.startswith(_REQUEST_LOGS):
+    if message.startswith(REQUEST_LOGS):
         return
     if "%" in message and "|" in message:
         for bar in bars.read_bars(line):

@@ -31,6 +31,9 @@ KNOWN_BARS: tuple[tuple[str, str, LaunchPhase | None], ...] = (
     ("Capturing CUDA graph shapes", "graphs", LaunchPhase.CUDA_GRAPH),
     ("Capturing CUDA graphs", "graphs", LaunchPhase.CUDA_GRAPH),
     ("DeepGEMM warmup", "kernels", None),
+    ("JIT kernel warmup", "kernels", None),
+    ("Compiling CuTeDSL kernels", "kernels", None),
+    ("Pre-compiling fp8 BMM kernel", "kernels", None),
     ("Fetching", "files", None),
 )
 """The bar's words, what it counts, and the phase that it belongs to (None: it can stand in several)."""

@@ -25,8 +25,9 @@ HEAD = re.compile(
     r"(?:(Decode batch)|(Prefill batch[.,] #new-seq: 1, #new-token: 1, #cached-token: 0,)|(Prefill batch)"
     rf"|{_REQUEST})"
     r"|(?:\((?:APIServer|ApiServer)\S* pid=\d+\) )?"
-    rf"(?:{_REQUEST}|INFO [\d-]+ [\d:]+ \[?loggers\.py:\d+\] "
-    r"(?:(Engine \d+: Avg prompt throughput: 0\.0 tokens/s, Avg generation throughput: 0\.0 )|(Engine)))"
+    rf"(?:{_REQUEST}|INFO [\d-]+ [\d:]+ \[?(?:loggers|metrics)\.py:\d+\] (?:"
+    r"((?:(?:Engine \d+|\d+ Engines Aggregated): )?Avg prompt throughput: 0\.0 tokens/s, "
+    r"Avg generation throughput: 0\.0 )|(Engine|\d+ Engines|Avg prompt)))"
     r")"
 )
 """Groups: 1 ranks, 2 decode, 3 a health check's prefill, 4 prefill, 5 and 6 a request, 7 idle statistics, 8 others.

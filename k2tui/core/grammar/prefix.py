@@ -16,7 +16,10 @@ _RUNTIME = (
 )
 _PROCESS = r"\((?P<process>[A-Za-z][\w.:-]*(?: \w+=\w+)*) pid=(?P<pid>\d+)(?:, ip=[\d.]+)?\) ?"
 _TORCH_RANK = r"\[rank(?P<torch_rank>\d+)\]: ?"
-_SGLANG = r"\[(?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d{3})?)(?P<ranks>(?: [A-Z][A-Z_]*\d+)*)\] ?"
+_SGLANG = (
+    r"\[(?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d{3})?)(?P<ranks>(?: [A-Z][A-Z_]*\d+)*)"
+    r"(?: encode_\w+(?:\[\d+\])?)?\] ?"  # an encoder's processes
+)
 _VLLM = (
     r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) (?P<vllm_stamp>\d\d-\d\d \d\d:\d\d:\d\d)"
     r" (?:\[[\w./-]+:\d+\]|[\w./-]+:\d+\]) ?"
@@ -25,16 +28,16 @@ _C10D = r"\[(?P<c10d>[WEIF])\d{3,4} [\d:.]+ [\w./-]+:\d+\] ?"
 _LEVEL = r"(?P<plain_level>INFO|WARNING|ERROR|CRITICAL)(?:: +| {2,}| (?=[\w./-]+\.py:\d+))"
 
 _PREFIX = re.compile(
-    rf"(?:{_RUNTIME}){{0,2}}(?:{_PROCESS}){{0,2}}(?:{_TORCH_RANK})? ?(?:{_SGLANG})?(?:{_VLLM}|{_C10D}|{_LEVEL})?"
+    rf"(?:{_RUNTIME}){{0,3}}(?:{_PROCESS}){{0,2}}(?:{_TORCH_RANK})? ?(?:{_SGLANG})?(?:{_VLLM}|{_C10D}|{_LEVEL})?"
 )
 
 _GLUED = re.compile(
-    r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
+    r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|(?<=\])\[rank\d+\]:"
     r"|(?<=[^ |(])\((?:Vllm)?(?:Worker|EngineCore|APIServer)[\w.-]*(?: rank=\d+)? pid=\d+\) "
 )
 """Where another process began to write before a line was finished."""
 
-_PARALLEL = re.compile(r"(?:DP|PP|TP|EP|CP)\d+")
+_PARALLEL = re.compile(r"(?:DP|PP|TP|EP|[PD]?CP)\d+")
 
 _C10D_LEVELS = {"W": "WARNING", "E": "ERROR", "I": "INFO", "F": "CRITICAL"}
 

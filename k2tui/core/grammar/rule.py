@@ -10,6 +10,17 @@ from k2tui.core.launch import LaunchPhase
 
 Reader = Callable[[Line], LaunchFact | None]
 
+REQUEST_LOGS = (
+    "Receive: ",
+    "Receive OpenAI: ",
+    "Finish: ",
+    '{"timestamp": "',
+    "Received request ",
+    "Added request ",
+    "Generated response ",
+)
+"""What stands in front of users' own words, which may look like anything."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:

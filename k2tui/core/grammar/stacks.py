@@ -27,10 +27,10 @@ PHASE_FRAMES: tuple[tuple[str, LaunchPhase], ...] = (
     ),
     (
         "init_(?:device|cuda|decode_cuda|prefill_cuda)_graphs?|capture|capture_model|capture_one_batch_size"
-        "|compile_or_warm_up_model|_capture_\\w+|capture_graph",
+        "|_capture_\\w+|capture_graph",
         LaunchPhase.CUDA_GRAPH,
     ),
-    ("_?execute_server_warmup|_wait_and_warmup", LaunchPhase.WARMUP),
+    ("_?execute_server_warmup|_wait_and_warmup|compile_or_warm_up_model", LaunchPhase.WARMUP),
     ("event_loop_\\w+|dispatch_event_loop|run_event_loop|run_busy_loop", LaunchPhase.SERVING),
 )
 """(function names, the phase in which they run); the innermost frame that is known counts."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from k2tui.core.facts import Fault, Line, Standing, StopSeen
 from k2tui.core.grammar.prefix import parse_line
+from k2tui.core.grammar.rule import REQUEST_LOGS
 from k2tui.core.grammar.signatures import ERRNO, UNKNOWN, failure_of, standing_of, was_asked_to_end
 from k2tui.core.grammar.stacks import FRAME, engine_of, is_main, phase_of, phase_of_call, reads_arguments
 from k2tui.core.launch import LaunchPhase
@@ -35,7 +36,7 @@ _NO_EXCEPTION = re.compile(r"(?:Killed|Aborted|Terminated|Quit|Hangup)\b|\w+:$")
 _REFUSAL = re.compile(
     r"(?:[\w.]*\.)?(?:ValueError|AssertionError|\w*ValidationError|ArgumentError)\b|Value error, |Assertion failed, "
 )
-_SETTINGS = frozenset(("remote_code", "model_not_found", "quantization", "unknown_architecture"))
+_SETTINGS = frozenset(("bad_argument", "remote_code", "model_not_found", "quantization", "unknown_architecture"))
 _NO_SETTINGS = frozenset(("internal_port_taken", "port_taken", "rendezvous", "host_memory", "missing_package"))
 """Failure classes that a setting causes, and such that no setting causes, whatever the exception is called."""
 _BENIGN = re.compile(r"Exception ignored in|--- Logging error ---")
@@ -95,6 +96,8 @@ class TracebackReader:
     def read(self, line: Line, previous: str = "", previous_number: int = 0) -> Fault | StopSeen | None:
         """What the line adds to a traceback; `previous` is the log's last line before it that was not blank."""
         message, chain = line.message, self._chains.get(line.speaker)
+        if message.startswith(REQUEST_LOGS):
+            return None
         if HEADER in message:
             self._begin(line, chain, previous)
             return None

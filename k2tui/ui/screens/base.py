@@ -187,7 +187,11 @@ class K2Screen(Screen[None], inherit_bindings=False):
             watched = server is not None and server.settings.profile is None
             off = CHANGING if self.scene.read_only or watched else ()
             actions = self.k2.actions
-            self.keys.show_keys([actions[action_id] for action_id in self.SHOWN], off=off, labels=self._labels())
+            self.keys.show_keys([actions[action_id] for action_id in self.shown_now()], off=off, labels=self._labels())
+
+    def shown_now(self) -> tuple[str, ...]:
+        """The actions of the last line at this moment."""
+        return self.SHOWN
 
     def _labels(self) -> dict[str, str]:
         """Words for this moment: what does not run is started, not restarted."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from textual.geometry import Region
 
+from k2tui.core import words
 from k2tui.core.views import ServerView
 from k2tui.ui import present
 from k2tui.ui.actions import EVERYWHERE, LOG, SERVER, bindings
@@ -13,14 +14,15 @@ from k2tui.ui.screens.serving import LogKeysScreen
 from k2tui.ui.spans import Line
 from k2tui.ui.widgets.event_rows import EventRows
 from k2tui.ui.widgets.gpu_rows import GpuPane, rows_wanted
-from k2tui.ui.widgets.launch_pane import SHOWN_PHASES, LaunchPane
+from k2tui.ui.widgets.launch_pane import LaunchPane
 from k2tui.ui.widgets.log_pane import LogPane
 from k2tui.ui.widgets.pane import Pane
+from k2tui.ui.widgets.phase_rows import SHOWN_PHASES
 from k2tui.ui.widgets.rows import ServerRows
 from k2tui.ui.widgets.status_line import any_lost, gpu_counts, node_counts, server_counts, status_line
 
-LAUNCH_ROWS = len(SHOWN_PHASES) + 5
-"""Headline, a row for each phase, and the first witnesses."""
+LAUNCH_ROWS = len(SHOWN_PHASES) + 7
+"""Headline, a row for each phase, the ranks, what is to be said of it, and the first witnesses."""
 SHORT = 30
 """Rows of a screen below which panes fold."""
 
@@ -100,7 +102,9 @@ class BoxScreen(LogKeysScreen):
     def action_app_open(self) -> None:
         server = self.chosen_server
         if self.pane is self.log_widget and self.log_widget.selected is not None:
-            self.k2.read_line("log line", self.log_widget.row_text())
+            self.k2.read_lines("log line", self.log_widget.selected_lines())
+        elif self.enter_explains:
+            self.go_to_failure()
         elif self.pane is self.events:
             self.k2.go_events()
         elif server is not None:
@@ -161,5 +165,5 @@ def log_note(server: ServerView | None, scene: Scene, run_id: str | None) -> Lin
         return (("run ", "muted"), (present.run_time(run_id), "warning"))
     behind = server.log_behind_bytes
     if behind is not None and behind > 65_536:
-        return ((f"{present.size(behind)} behind", "warning"),)
+        return ((f"{words.size(behind)} behind", "warning"),)
     return ()

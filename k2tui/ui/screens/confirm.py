@@ -8,11 +8,11 @@ from textual.geometry import Region, Size
 from textual.widget import Widget
 from textual.widgets import Input
 
+from k2tui.core import words
 from k2tui.core.errors import K2Error
 from k2tui.core.flags import flag_value
 from k2tui.core.settings import NodeSettings
 from k2tui.core.views import NodeView, ServerView
-from k2tui.ui import present
 from k2tui.ui.actions import DIALOG, bindings
 from k2tui.ui.layout import Places
 from k2tui.ui.screens.dialog import Dialog
@@ -78,11 +78,11 @@ def stop_dialog(server: ServerView, node: NodeSettings) -> ConfirmDialog:
     name, run, launch = server.settings.name, server.run, server.launch
     rows: list[Line] = [_fact("server", name, "strong"), _fact("node", f"{node.name} ({node.host})")]
     if run is not None:
-        rows.append(_fact("run", f"{run.run_id}, profile {run.profile or present.UNKNOWN}"))
-        rows.append(_fact("pid", present.UNKNOWN if run.child is None else str(run.child.pid)))
-        rows.append(_fact("started by", run.started_by or present.UNKNOWN))
+        rows.append(_fact("run", f"{run.run_id}, profile {run.profile or words.UNKNOWN}"))
+        rows.append(_fact("pid", words.UNKNOWN if run.child is None else str(run.child.pid)))
+        rows.append(_fact("started by", run.started_by or words.UNKNOWN))
     model = launch.model if launch is not None and launch.model else _flag(server, "model-path")
-    rows.append(_fact("model", model or present.UNKNOWN))
+    rows.append(_fact("model", model or words.UNKNOWN))
     return ConfirmDialog(
         f"Stop {name} on {node.name}",
         [*rows, (), (("Requests that run now are cut off.", "warning"),)],
@@ -113,7 +113,7 @@ def trust_dialog(node: NodeView) -> ConfirmDialog:
     rows: list[Line] = [
         _fact("node", name, "strong"),
         _fact("host", node.settings.host),
-        _fact("key", link.fingerprint or present.UNKNOWN, "strong"),
+        _fact("key", link.fingerprint or words.UNKNOWN, "strong"),
         (),
         (("This key is in none of your known_hosts files. Compare the", "text"),),
         (("fingerprint with the one that the machine's owner tells you.", "text"),),

@@ -6,19 +6,25 @@ from collections.abc import Sequence
 
 from textual.geometry import Region
 
+from k2tui.core import words
 from k2tui.core.errors import K2Error
+from k2tui.core.launch import Launch
 from k2tui.core.profiles import command_lines
 from k2tui.core.secrets import mask, masked_argv
 from k2tui.core.views import ServerView
 from k2tui.ui import present
 from k2tui.ui.actions import EVERYWHERE, bindings
+from k2tui.ui.expected import Expected
 from k2tui.ui.fleetlike import FleetLike, UiClock
 from k2tui.ui.layout import Places
 from k2tui.ui.scene import Scene, launch_took
 from k2tui.ui.screens.moving import MovingScreen
 from k2tui.ui.spans import Line, chunks, wrapped
-from k2tui.ui.widgets.launch_pane import headline, phase_rows
+from k2tui.ui.verdicts import engine_words, silence_sentence
+from k2tui.ui.widgets.cause_rows import advice_text
+from k2tui.ui.widgets.launch_pane import headline
 from k2tui.ui.widgets.pane import Pane
+from k2tui.ui.widgets.phase_rows import phase_rows, usual_words
 from k2tui.ui.widgets.run_rows import ending
 from k2tui.ui.widgets.state_pane import proof_lines, witness_lines
 from k2tui.ui.widgets.status_line import status_line
@@ -92,28 +98,19 @@ def described(server: ServerView, scene: Scene, fleet: FleetLike) -> list[Line |
     if node is not None:
         rows.append(_row("node", f"{settings.node} ({node.settings.host}), {node.settings.transport}"))
         rows.append(_row("link", present.link_words(node.link, scene.now)))
-        rows.append(_row("kernel", node.reading.kernel or present.UNKNOWN))
-        rows.append(_row("driver", node.reading.driver or present.UNKNOWN))
+        rows.append(_row("kernel", node.reading.kernel or words.UNKNOWN))
+        rows.append(_row("driver", node.reading.driver or words.UNKNOWN))
     if launch is not None:
         rows += [
-            _row("engine", f"{launch.engine or present.UNKNOWN} {launch.version or ''}".strip()),
-            _row("model", launch.model or present.UNKNOWN),
+            _row("engine", engine_words(launch) or words.UNKNOWN),
+            _row("model", launch.model or words.UNKNOWN),
             _row("KV cache", present.number(launch.kv_tokens, "tokens")),
         ]
     rows += [(), (("State", "title"),)]
     facts = [*proof_lines(server, scene.now, 100), *witness_lines(server, scene.now, 100)]
     rows += facts or [(("not running", "muted"),)]
     if launch is not None:
-        rows += [(), (("Launch", "title"),)]
-        for row in phase_rows(launch, scene.log_now(node)):
-            rows.append(_row(present.PHASE_WORDS[row.phase], f"{row.state:<8} {present.phase_time(row.elapsed_s):>8}"))
-        rows.append(_row("took", present.duration(launch_took(launch))))
-        if launch.cause is not None:
-            rows += [
-                _row("cause", f"{launch.cause.failure}, line {launch.cause.line_number}", "bad"),
-                launch.cause.line,
-            ]
-        rows += [f"{advice.text} ({advice.basis})" for advice in server.advice]
+        rows += _launch_rows(server, launch, scene.log_now(server))
     if run is not None:
         rows += [(), (("Command of the newest run", "title"),)]
         rows += [f"{name}={value}" for name, value in run.env]
@@ -126,10 +123,30 @@ def described(server: ServerView, scene: Scene, fleet: FleetLike) -> list[Line |
     if server.runs:
         rows += [(), (("Runs", "title"),)]
         for other in server.runs:
-            words, role = ending(other)
-            rows.append(
-                _row(present.run_time(other.run_id), f"{other.run_id}  {words}  {other.started_by or ''}", role)
-            )
+            said, role = ending(other)
+            rows.append(_row(present.run_time(other.run_id), f"{other.run_id}  {said}  {other.started_by or ''}", role))
+    return rows
+
+
+def _launch_rows(server: ServerView, launch: Launch, log_now: float | None) -> list[Line | str]:
+    """Its phases, what is wrong with it and what it runs with."""
+    rows: list[Line | str] = [(), (("Launch", "title"),)]
+    for row in phase_rows(launch, log_now, Expected.of(server)):
+        head = _row(words.PHASE_WORDS[row.phase], f"{row.state:<8} {words.phase_time(row.elapsed_s):>8}")
+        rows.append((*head, ("  ", "text"), *usual_words(row)))
+    rows.append(_row("took", words.duration(launch_took(launch))))
+    if launch.silence is not None:
+        rows.append(_row("silence", f"{launch.silence.word.value}: {silence_sentence(launch, log_now)}"))
+    if launch.cause is not None:
+        said = f"{words.failure_words(launch.cause.failure)}, line {launch.cause.line_number}"
+        rows += [_row("cause", said, "bad"), launch.cause.line]
+    rows += [advice_text(advice) for advice in server.advice]
+    rows += [_row("found", f"{finding.text} (line {finding.line_number})") for finding in launch.findings]
+    checkpoint = server.around.checkpoint
+    if checkpoint is not None:
+        size = words.size(checkpoint.total_bytes)
+        rows.append(_row("weights", f"{len(checkpoint.shards)} files, {size}, in {checkpoint.path}"))
+        rows += [_row("", trouble.text, "bad") for trouble in checkpoint.troubles]
     return rows
 
 

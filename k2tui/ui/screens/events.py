@@ -39,4 +39,4 @@ class EventsScreen(MovingScreen):
     def action_app_open(self) -> None:
         text = self.rows.row_text()
         if text:
-            self.k2.read_line("event", text)
+            self.k2.read_lines("event", [text])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from textual.geometry import Region
 
+from k2tui.core import words
 from k2tui.core.link import LinkPhase
 from k2tui.core.views import NodeView, ServerView
 from k2tui.ui import present
@@ -13,16 +14,19 @@ from k2tui.ui.scene import Scene, since
 from k2tui.ui.screens.box import SHORT, log_note
 from k2tui.ui.screens.serving import LogKeysScreen
 from k2tui.ui.spans import Line, joined
+from k2tui.ui.verdicts import engine_words
 from k2tui.ui.widgets.flags_pane import FlagsPane
 from k2tui.ui.widgets.gpu_rows import GpuPane, rows_wanted
-from k2tui.ui.widgets.launch_pane import SHOWN_PHASES, LaunchPane
+from k2tui.ui.widgets.launch_pane import LaunchPane
 from k2tui.ui.widgets.log_pane import LogPane
 from k2tui.ui.widgets.pane import Pane
+from k2tui.ui.widgets.phase_rows import SHOWN_PHASES
 from k2tui.ui.widgets.run_rows import RunRows
 from k2tui.ui.widgets.state_pane import StatePane
 from k2tui.ui.widgets.status_line import status_line
 
-LAUNCH_ROWS = len(SHOWN_PHASES) + 2
+LAUNCH_ROWS = len(SHOWN_PHASES) + 4
+"""The title, a row for each phase, the ranks, and two for what is to be said of it."""
 
 
 class ServerScreen(LogKeysScreen):
@@ -89,7 +93,9 @@ class ServerScreen(LogKeysScreen):
             number = self.runs.cursor
             self.show_run(None if number == 0 else server.runs[number].run_id)
         elif self.pane is self.log_widget and self.log_widget.selected is not None:
-            self.k2.read_line("log line", self.log_widget.row_text())
+            self.k2.read_lines("log line", self.log_widget.selected_lines())
+        elif self.enter_explains:
+            self.go_to_failure()
         elif self.pane is not None:
             self.action_pane_zoom()
 
@@ -142,16 +148,16 @@ class ServerScreen(LogKeysScreen):
         if server is None or node is None:
             return status_line([self.name_of_server], [], scene, width)
         status = server.status
-        lasting = since(server, scene.log_now(node))
+        lasting = since(server, scene.log_now(server))
         state: Line = (
             (f"{present.STATUS_GLYPH[status]} {status.value.upper()}", present.STATUS_ROLE[status]),
-            (f" {present.duration(lasting)}" if lasting is not None else "", "text"),
+            (f" {words.duration(lasting)}" if lasting is not None else "", "text"),
         )
         launch, run = server.launch, server.run
         facts: list[Line] = [state]
         engine: list[Line] = []
         if launch is not None and launch.engine is not None:
-            engine.append(((f"{launch.engine} {launch.version or ''}".strip(), "muted"),))
+            engine.append(((engine_words(launch), "muted"),))
         if launch is not None and launch.model is not None:
             engine.append(((launch.model.rstrip("/").rpartition("/")[2], "muted"),))
         if run is not None and run.profile is not None:

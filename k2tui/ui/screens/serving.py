@@ -6,6 +6,7 @@ from k2tui.core.errors import K2Error
 from k2tui.core.views import ServerView
 from k2tui.ui.logview import LEVEL_WORDS, rank_order
 from k2tui.ui.screens.moving import MovingScreen
+from k2tui.ui.widgets.launch_pane import LaunchPane
 from k2tui.ui.widgets.log_pane import LogPane
 
 
@@ -61,6 +62,8 @@ class ServerKeysScreen(MovingScreen):
 class LogKeysScreen(ServerKeysScreen):
     """A full screen that shows the log of the selected server."""
 
+    launch: LaunchPane
+
     def __init__(self) -> None:
         super().__init__()
         self.run_id: str | None = None
@@ -110,6 +113,9 @@ class LogKeysScreen(ServerKeysScreen):
 
     def action_log_rank_all(self) -> None:
         self.the_log.set_filter(rank=None)
+
+    def action_log_merge(self) -> None:
+        self.the_log.toggle_merge()
 
     def show_rank(self, rank: str) -> None:
         """Only this rank's lines."""
@@ -166,3 +172,27 @@ class LogKeysScreen(ServerKeysScreen):
             self.show_run(None)
         if not pane.go_to(cause.line_number - 1 - pane.ring.line_number_base):
             self.k2.say(f"line {cause.line_number} of the log is no longer held", "warning")
+        elif pane not in self.visible_panes:
+            self.look_at_log()
+
+    @property
+    def enter_explains(self) -> bool:
+        """True when `enter` leads to the line that explains the failure: the pane that tells of it has the focus."""
+        return self.pane is self.launch and self.launch.points_at_cause
+
+    def go_to_failure(self) -> None:
+        """The line that explains the failure, in the log, ready to be read on."""
+        self.action_log_failure()
+        self.look_at_log()
+
+    def look_at_log(self) -> None:
+        """The log gets the focus, and with it the screen where one pane is shown."""
+        self.set_focus(self.the_log)
+        self.relayout()
+
+    def shown_now(self) -> tuple[str, ...]:
+        return ("app.open", *(one for one in self.SHOWN if one != "app.open")) if self.enter_explains else self.SHOWN
+
+    def _labels(self) -> dict[str, str]:
+        labels = super()._labels()
+        return {**labels, "app.open": "the line in the log"} if self.enter_explains else labels

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from k2tui.core import words
 from k2tui.core.link import LinkPhase
 from k2tui.core.readings import GpuReading, HostReading
 from k2tui.core.views import NodeView
+from k2tui.core.words import UNKNOWN
 from k2tui.ui import present
-from k2tui.ui.present import UNKNOWN, Freshness, freshness, number
+from k2tui.ui.present import Freshness, freshness, number
 from k2tui.ui.scene import PROBE_PERIOD_S, Scene
 from k2tui.ui.spans import Line, Span, cell, cut, joined, spread, width_of
 from k2tui.ui.widgets.pane import Pane
@@ -159,7 +161,7 @@ def host_line(host: HostReading, width: int = 1000) -> Line:
         parts.append((("ram ", "muted"), (present.of_total(used, host.memory_total_bytes, 1e9, "GB"), "text")))
     disks = [(disk, disk.total_bytes > 0 and disk.available_bytes / disk.total_bytes < 0.05) for disk in host.disks]
     for disk, low in sorted(disks, key=lambda item: not item[1]):
-        free = f"{present.size(disk.available_bytes)} free"
+        free = f"{words.size(disk.available_bytes)} free"
         parts.append(((f"{disk.mount} ", "muted"), (free, "warning" if low else "text")))
     while len(parts) > 1 and width_of(joined(parts)) > width:
         parts.pop()

@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 from k2tui.core.link import LinkPhase
 from k2tui.core.readings import GpuReading
 from k2tui.core.views import NodeView, ServerStatus, ServerView
+from k2tui.core.words import PHASE_WORDS, UNKNOWN, duration, phase_time
 from k2tui.ui import present
-from k2tui.ui.present import PHASE_WORDS, STATUS_GLYPH, STATUS_ROLE, UNKNOWN, Freshness, duration, freshness, phase_time
+from k2tui.ui.present import STATUS_GLYPH, STATUS_ROLE, Freshness, freshness
 from k2tui.ui.scene import LOOK_PERIOD_S, PROBE_PERIOD_S, Scene, since
 from k2tui.ui.spans import Line, Span, cell, joined, width_of
-from k2tui.ui.widgets.launch_pane import failure_words, phase_rows, progress_spans
+from k2tui.ui.widgets.cause_rows import failure_of
+from k2tui.ui.widgets.phase_rows import phase_rows, progress_spans
 
 FAILED = (ServerStatus.CRASHED, ServerStatus.HUNG, ServerStatus.MISCONFIGURED)
 
@@ -79,7 +81,7 @@ def progress_line(row: GridRow, scene: Scene, width: int) -> Line:
             return (cell(server.proof.text, width, "muted"),)
         return (cell(UNKNOWN, width, "muted"),)
     if launch.cause is not None:
-        return (cell(failure_words(launch), width, "bad"),)
+        return (cell(failure_of(launch), width, "bad"),)
     if server.status is ServerStatus.UNPROVED:
         return (cell("log says ready, no answer seen yet", width, "phase-doubt"),)
     if server.proof is not None and not server.proof.ok:
@@ -88,13 +90,13 @@ def progress_line(row: GridRow, scene: Scene, width: int) -> Line:
     detail: Line = ((f" {launch.detail}", "warning"),) if launch.detail else ()
     bar = progress_spans(launch, width - len(word) - width_of(detail), unit=False)
     if not bar:
-        now = next((step for step in phase_rows(launch, scene.log_now(row.node)) if step.state == "now"), None)
+        now = next((step for step in phase_rows(launch, scene.log_now(server)) if step.state == "now"), None)
         bar = ((phase_time(now.elapsed_s), "text"),) if now is not None and now.elapsed_s is not None else ()
     return ((word, "text"), *bar, *detail)
 
 
 def _up(row: GridRow, scene: Scene, width: int) -> Line:
-    lasting = since(row.server, scene.log_now(row.node)) if row.server else None
+    lasting = since(row.server, scene.log_now(row.server)) if row.server else None
     return (cell(duration(lasting), width, "text" if lasting is not None else "muted", right=True),)
 
 

@@ -1,67 +1,49 @@
-"""The launch of one server: what it is, how far it came, and the line that explains a failure."""
+"""The launch of one server: what it is, how far it came, how long it takes, and the line that explains a failure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from k2tui.core.launch import PHASES, Launch, LaunchKind, LaunchPhase, Progress
-from k2tui.core.link import LinkPhase, LinkState
-from k2tui.core.secrets import mask
+from k2tui.core.launch import LaunchKind
 from k2tui.core.views import ServerStatus, ServerView
-from k2tui.ui import present
-from k2tui.ui.logline import parts_of
-from k2tui.ui.present import PHASE_WORDS, STATUS_GLYPH, STATUS_ROLE, duration, phase_time
-from k2tui.ui.scene import Scene, launch_took, since
-from k2tui.ui.spans import Line, Span, ends, joined, spread, width_of, wrapped
+from k2tui.core.words import duration
+from k2tui.ui.expected import Expected, left_of, left_words
+from k2tui.ui.present import STATUS_GLYPH, STATUS_ROLE
+from k2tui.ui.scene import Scene, since
+from k2tui.ui.spans import Line, clip, ends, joined, width_of
+from k2tui.ui.verdicts import engine_words
+from k2tui.ui.widgets.cause_rows import (
+    cause_and_advice,
+    finding_lines,
+    link_lines,
+    quiet_line,
+    silence_lines,
+    trouble_lines,
+)
 from k2tui.ui.widgets.pane import Pane
+from k2tui.ui.widgets.phase_rows import (
+    FAILED,
+    SHOWN_PHASES,
+    launched_in,
+    phase_lines,
+    phase_summary,
+    present_line,
+    waiting_line,
+)
+from k2tui.ui.widgets.rank_strip import rank_strip
 from k2tui.ui.widgets.state_pane import proof_lines, witness_lines
 
-SHOWN_PHASES = tuple(phase for phase in PHASES if phase is not LaunchPhase.SERVING)
-_FAILED = (LaunchKind.CRASHED, LaunchKind.HUNG, LaunchKind.MISCONFIGURED)
-_LABEL_WIDTH = 12
-GRAPH_UNITS = ("graphs", "sizes")
-"""What bars of graph capture count; all others count parts of the weights."""
-
-_GLYPH = {"done": "✓", "now": "▸", "failed": "✗", "stopped": "○", "waiting": "·"}
-_ROLE = {
-    "done": "phase-done",
-    "now": "phase-loading",
-    "failed": "phase-failed",
-    "stopped": "text",
-    "waiting": "phase-waiting",
-}
+_SMALL = 8
+"""Rows of a pane below which each kind of news gets one."""
+_READY = (LaunchKind.READY, LaunchKind.DEGRADED)
 
 
 @dataclass(frozen=True, slots=True)
-class PhaseRow:
-    """One phase as it stands."""
+class LaunchText:
+    """What the pane says, and which of its rows lead to a line of the log."""
 
-    phase: LaunchPhase
-    state: str
-    """done | now | failed | stopped | waiting."""
-    elapsed_s: float | None
-
-
-def phase_rows(launch: Launch, log_now: float | None) -> list[PhaseRow]:
-    """Every phase up to ready, with how long it took or takes."""
-    spans = {span.phase: span for span in launch.spans}
-    over = launch.kind in (LaunchKind.READY, LaunchKind.DEGRADED) or launch.phase.order >= LaunchPhase.READY.order
-    rows: list[PhaseRow] = []
-    for phase in SHOWN_PHASES:
-        if over or phase.order < launch.phase.order:
-            state = "done"
-        elif phase is launch.phase:
-            state = "failed" if launch.kind in _FAILED else "stopped" if launch.kind is LaunchKind.STOPPED else "now"
-        else:
-            state = "waiting"
-        span = spans.get(phase)
-        elapsed = None if span is None else span.elapsed_s
-        if state == "now" and span is not None and span.began is not None and log_now is not None:
-            elapsed = max(0.0, log_now - span.began)
-        if phase is LaunchPhase.READY:
-            elapsed = launch_took(launch)
-        rows.append(PhaseRow(phase, state, elapsed))
-    return rows
+    lines: list[Line]
+    cause: range = range(0)
 
 
 def headline(server: ServerView, scene: Scene, *, named: bool = True) -> Line:
@@ -74,12 +56,12 @@ def headline(server: ServerView, scene: Scene, *, named: bool = True) -> Line:
         parts.append(((server.doing, "phase-loading"),))
     if launch is not None and launch.detail is not None:
         parts.append(((launch.detail, "warning"),))
-    lasting = since(server, scene.log_now(scene.node(server.settings.node)))
+    lasting = since(server, scene.log_now(server))
     if lasting is not None:
         word = "up " if launch is not None and launch.kind is not LaunchKind.LOADING else ""
         parts.append(((word, "muted"), (duration(lasting), "text")))
     if launch is not None and launch.engine is not None:
-        parts.append(((f"{launch.engine} {launch.version or ''}".strip(), "muted"),))
+        parts.append(((engine_words(launch), "muted"),))
     if launch is not None and launch.ranks_expected is not None and launch.ranks_expected > 1:
         parts.append(((f"{launch.ranks_expected} ranks", "muted"),))
     port = (launch.port if launch is not None else None) or (run.port if run is not None else None)
@@ -90,204 +72,111 @@ def headline(server: ServerView, scene: Scene, *, named: bool = True) -> Line:
     return joined(parts)
 
 
-def progress_spans(launch: Launch, width: int, *, unit: bool = True) -> Line:
-    """`━━━━━━╸─── 80 %  51/64 shards`, as wide as there is room; empty where the present phase has no bar."""
-    progress = launch.progress
-    if progress is None or progress.total <= 0 or _is_past(launch.phase, progress):
-        return ()
-    count = f"{progress.done}/{progress.total}" + (f" {progress.unit}" if unit else "")
-    percent = f"{present.percent(progress.fraction):>5}"
-    room = width - len(count) - len(percent) - 3
-    if room < 5:
-        return ((percent.strip(), "bar"),) if width < len(count) + 8 else ((percent + "  ", "bar"), (count, "text"))
-    filled, rest = present.bar(progress.fraction, min(room, 40))
-    return ((filled, "bar"), (rest, "bar-rest"), (f" {percent}  ", "strong"), (count, "text"))
-
-
-def _is_past(phase: LaunchPhase, progress: Progress) -> bool:
-    """True for a bar that was drawn to its end in an earlier phase: it says nothing of this one."""
-    if progress.done < progress.total:
-        return False
-    own = LaunchPhase.CUDA_GRAPH if progress.unit in GRAPH_UNITS else LaunchPhase.WEIGHTS
-    return phase.order > own.order
-
-
-def _ranks(launch: Launch) -> Line:
-    """`6 of 8 ranks loaded` while some are behind in weights."""
-    if launch.phase not in (LaunchPhase.WEIGHTS, LaunchPhase.POSTPROCESS) or launch.ranks_expected in (None, 1):
-        return ()
-    loaded = len(launch.ranks_loaded)
-    return ((f"{loaded} of {launch.ranks_expected} ranks loaded", "muted"),) if loaded else ()
-
-
-def phase_lines(launch: Launch, log_now: float | None, width: int) -> list[Line]:
-    """One row for each phase: glyph, name, bar of the present one, and its time at a fixed column."""
-    lines: list[Line] = []
-    rows = phase_rows(launch, log_now)
-    longest = max((row.elapsed_s or 0.0 for row in rows if row.phase is not LaunchPhase.READY), default=0.0)
-    for row in rows:
-        role = _ROLE[row.state]
-        name_role = {"done": "text", "now": "strong", "failed": "phase-failed", "stopped": "text"}.get(
-            row.state, "phase-waiting"
-        )
-        time_text = "" if row.state == "waiting" else phase_time(row.elapsed_s)
-        head: Line = (
-            (f"{_GLYPH[row.state]} ", role),
-            (f"{PHASE_WORDS[row.phase]:<{_LABEL_WIDTH}}", name_role),
-            (f"{time_text:>8}", "muted" if row.state == "done" else "text"),
-        )
-        if row.state in ("now", "failed", "stopped"):
-            room = width - width_of(head) - 2
-            ranks = _ranks(launch)
-            beside = progress_spans(launch, room - width_of(ranks) - 2) if room > width_of(ranks) + 36 else ()
-            head = joined([head, beside, ranks] if beside and ranks else [head, progress_spans(launch, room)])
-        elif row.state == "done" and row.phase is not LaunchPhase.READY and row.elapsed_s and longest:
-            room = min(24, width - width_of(head) - 2)
-            head = joined([head, ((present.bar(row.elapsed_s / longest, room)[0], "bar-done"),)]) if room > 6 else head
-        lines.append(head)
-    return lines
-
-
-def phase_summary(launch: Launch, log_now: float | None, width: int, *, head: Line = ()) -> list[Line]:
-    """The phases that are over, as words: `✓ arguments 2.1 s  ✓ weights 11 s`."""
-    done: list[Line] = [
-        ((f"{_GLYPH[row.state]} ", _ROLE[row.state]), (PHASE_WORDS[row.phase], "muted"), (f" {time}", "text"))
-        for row in phase_rows(launch, log_now)
-        if row.state == "done" and row.phase is not LaunchPhase.READY
-        for time in (phase_time(row.elapsed_s),)
-    ]
-    return spread([head, *done] if head else done, width)
-
-
-def present_line(launch: Launch, log_now: float | None, width: int) -> Line:
-    """The phase it is in, with its bar, on one row."""
-    row = next((row for row in phase_rows(launch, log_now) if row.state in ("now", "failed", "stopped")), None)
-    if row is None:
-        return ()
-    head: Line = (
-        (f"{_GLYPH[row.state]} ", _ROLE[row.state]),
-        (PHASE_WORDS[row.phase], "strong"),
-        (f" {phase_time(row.elapsed_s)}", "text"),
-    )
-    return joined([head, progress_spans(launch, width - width_of(head) - 2)])
-
-
-def waiting_line(launch: Launch) -> Line:
-    """The phases that are still to come: `· KV cache · CUDA graphs`."""
-    words = [PHASE_WORDS[row.phase] for row in phase_rows(launch, None) if row.state == "waiting"]
-    return tuple(span for word in words for span in ((f"{_GLYPH['waiting']} {word}", "phase-waiting"), ("  ", "text")))
-
-
-def cause_lines(server: ServerView, width: int, rows: int) -> list[Line]:
-    """The line that explains it, from which rank, and what to do; nothing when nothing is wrong."""
-    launch = server.launch
-    if launch is None or launch.cause is None:
-        return []
-    cause = launch.cause
-    where: list[Span] = [(f"{cause.failure.replace('_', ' ')}", "bad")]
-    if cause.rank is not None:
-        where.append((f"  rank {cause.rank}", "text"))
-    where.append((f"  line {cause.line_number}", "muted"))
-    advice: list[Line] = []
-    for item in server.advice:
-        left = max(1, rows - 2) - len(advice)
-        text = wrapped(item.text, width - 2, min(3, left))
-        advice += [((f"{'→' if first == 0 else ' '} {part}", "text"),) for first, part in enumerate(text)]
-    message = parts_of(cause.line).message.strip() or cause.line
-    quoted = wrapped(mask(message), width, max(1, rows - 1 - len(advice)))
-    return [tuple(where), *(((part, "log-error"),) for part in quoted), *advice]
-
-
-def quiet_line(server: ServerView, log_now: float | None) -> Line:
-    """`no progress for 22 s`, once it is worth saying."""
-    launch = server.launch
-    if launch is None or launch.quiet_since is None or log_now is None or launch.kind is not LaunchKind.LOADING:
-        return ()
-    quiet_s = log_now - launch.quiet_since
-    return (
-        ((f"no progress for {present.age(quiet_s)}", "warning" if launch.detail else "muted"),) if quiet_s > 5 else ()
-    )
-
-
-def link_lines(link: LinkState, now: float, width: int) -> list[Line]:
-    """Why the node is not connected, when the next try is, and what to do; nothing while it is."""
-    if link.phase is LinkPhase.UP or link.reason is None:
-        return []
-    lines: list[Line] = [((present.link_words(link, now), "bad"),)]
-    hint = "C shows the key that it offers" if link.code == "host_key_unknown" else link.hint
-    if hint is not None:
-        lines += [
-            ((f"→ {text}" if first == 0 else f"  {text}", "text"),)
-            for first, text in enumerate(wrapped(hint, width - 2, 2))
-        ]
-    return lines
-
-
-def _launch_block(server: ServerView, log_now: float | None, width: int, room: int, *, state: bool) -> list[Line]:
+def _loading_block(server: ServerView, scene: Scene, width: int, room: int) -> list[Line]:
+    """The phases of a launch that is on its way: each in a row where there is room, else the present one first."""
     launch = server.launch
     if launch is None:
         return []
-    if launch.kind in (LaunchKind.READY, LaunchKind.DEGRADED):
-        took = launch_took(launch)
+    expected, log_now = Expected.of(server), scene.log_now(server)
+    left = left_of(server, scene.node_now(server))
+    words: Line = () if left is None else left_words(left)
+    moving = server.around.moving
+    if room >= len(SHOWN_PHASES):
+        lines = phase_lines(launch, log_now, width, expected=expected, left=words)
+        strip = rank_strip(launch, moving, width)
+        return [*lines, strip] if strip and room > len(lines) else lines
+    strip = rank_strip(launch, moving, width, news_only=True)
+    both = joined([words, strip])
+    news = [both] if width_of(both) <= width else [words, strip]
+    lines = [present_line(launch, log_now, width, expected=expected), *news]
+    lines += [*phase_summary(launch, log_now, width, expected=expected), waiting_line(launch)]
+    return [clip(line, width) for line in lines if line]
+
+
+def _launch_block(server: ServerView, scene: Scene, width: int, room: int, *, state: bool) -> list[Line]:
+    launch, log_now = server.launch, scene.log_now(server)
+    if launch is None:
+        return []
+    if launch.kind in _READY:
+        expected = Expected.of(server)
         if room >= len(SHOWN_PHASES) + (3 if state else 0):
-            return phase_lines(launch, log_now, width)
-        head: Line = (("launched in ", "muted"), (phase_time(took), "text"))
-        return phase_summary(launch, log_now, width, head=head) if room > 4 else [head]
-    if launch.kind in _FAILED or room < len(SHOWN_PHASES):
-        lines = [present_line(launch, log_now, width), *phase_summary(launch, log_now, width)]
-        waiting = waiting_line(launch)
-        if launch.kind is LaunchKind.LOADING and waiting:
-            lines.append(waiting)
+            return phase_lines(launch, log_now, width, expected=expected)
+        head = launched_in(launch)
+        return phase_summary(launch, log_now, width, head=head, expected=expected) if room > 4 else [head]
+    if launch.kind in FAILED:
+        strip = rank_strip(launch, server.around.moving, width)
+        lines = [present_line(launch, log_now, width), strip, *phase_summary(launch, log_now, width)]
         return [line for line in lines if line]
-    return phase_lines(launch, log_now, width)
+    return _loading_block(server, scene, width, room)
 
 
-def launch_lines(
+def launch_text(
     server: ServerView, scene: Scene, width: int, height: int, *, state: bool = True, head: bool = True
-) -> list[Line]:
-    """What fits of: the headline, the cause, the phases, and (with `state`) the witnesses and the proof."""
-    log_now = scene.log_now(scene.node(server.settings.node))
+) -> LaunchText:
+    """What fits of: the headline, what is wrong, the phases, what it runs with, and (with `state`) its witnesses."""
+    log_now = scene.log_now(server)
+    launch, is_small = server.launch, height < _SMALL
     quiet = quiet_line(server, log_now)
     lines: list[Line] = [ends(headline(server, scene), quiet, width)] if head else [quiet] if quiet else []
     node = scene.node(server.settings.node)
     if node is not None:
         lines += link_lines(node.link, scene.now, width)
-    if server.launch is None and server.status is ServerStatus.DOWN:
+    if launch is None and server.status is ServerStatus.DOWN:
         verb = "only watched: no profile" if server.settings.profile is None else f"profile {server.settings.profile}"
         lines.append((("not running", "muted"), ("  ", "text"), (verb, "muted")))
+    lines += trouble_lines(server, width, 1 if is_small else 3)
     left = height - len(lines)
-    cause = cause_lines(server, width, max(3, left - 3))
-    lines += cause
-    if cause and left - len(cause) > 3:
+    cause, advice = cause_and_advice(server, width, max(3, left - 2))
+    marked = range(len(lines), len(lines) + len(cause))
+    lines += [*cause, *advice]
+    lines += silence_lines(server, log_now, width, 2 if (launch is not None and launch.detail) or not is_small else 1)
+    if cause and height - len(lines) > 3:
         lines.append(())
-    lines += _launch_block(server, log_now, width, height - len(lines) - (2 if state else 0), state=state)
+    is_ready = launch is not None and launch.kind in _READY
+    if is_ready:
+        lines += finding_lines(launch, width, 1 if is_small else 3)
+    kept = 0 if not state else 1 if is_small and not is_ready else 2
+    lines += _launch_block(server, scene, width, height - len(lines) - kept, state=state)
+    if not is_ready:
+        lines += finding_lines(launch, width, min(3, height - len(lines) - kept))
     if state:
         facts = [*proof_lines(server, scene.now, width), *witness_lines(server, scene.now, width)]
         if facts and height - len(lines) > len(facts):
             lines.append(())
         lines += facts[: max(0, height - len(lines))]
-    return lines[:height]
+    is_quoted = launch is not None and launch.cause is not None
+    return LaunchText(lines[:height], range(marked.start, min(marked.stop, height)) if is_quoted else range(0))
 
 
-def failure_words(launch: Launch) -> str:
-    """`port taken in arguments`: the class of the failure, and the phase where the class does not name it."""
-    if launch.cause is None:
-        return launch.kind.value
-    words = launch.cause.failure.replace("_", " ")
-    phase = PHASE_WORDS[launch.phase]
-    return words if any(part in words for part in phase.casefold().split()) else f"{words} in {phase}"
+def launch_lines(
+    server: ServerView, scene: Scene, width: int, height: int, *, state: bool = True, head: bool = True
+) -> list[Line]:
+    """The lines alone."""
+    return launch_text(server, scene, width, height, state=state, head=head).lines
 
 
 class LaunchPane(Pane):
-    """The launch of the selected server."""
+    """The launch of the selected server. With the focus it points at the line that explains a failure."""
 
     def __init__(self, title: str = "Launch", *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.title = title
+        self._cause = range(0)
+
+    @property
+    def points_at_cause(self) -> bool:
+        """True when `enter` leads to a line of the log."""
+        return bool(self._cause)
 
     def show_server(self, server: ServerView | None, scene: Scene, *, state: bool = True, head: bool = True) -> None:
         """Draw this server; none: say so."""
         if server is None:
+            self._cause = range(0)
             self.show([(("no server is configured", "muted"),)])
             return
-        self.show(launch_lines(server, scene, self.inner_width, self.page, state=state, head=head))
+        text = launch_text(server, scene, self.inner_width, self.page, state=state, head=head)
+        self._cause = text.cause
+        self.show(text.lines)
+
+    def row_role(self, number: int) -> str | None:
+        return "cursor" if self.has_focus and number in self._cause else None

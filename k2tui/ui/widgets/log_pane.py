@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from k2tui.core.secrets import mask
-from k2tui.ui.logline import LEVELS, parts_of
+from k2tui.ui.logline import LEVELS, is_noise, parts_of
+from k2tui.ui.logrows import LogRows
 from k2tui.ui.logview import Filter, LogView
 from k2tui.ui.present import number
 from k2tui.ui.spans import Line, Span, cells, chunks, cut, joined, window
@@ -29,7 +30,7 @@ class LogPane(Pane):
 
     def __init__(self, ring: LineRing, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.view = LogView(ring)
+        self.lines = LogRows(ring)
         self.following = True
         self.wrap = False
         self.time_column = True
@@ -39,6 +40,8 @@ class LogPane(Pane):
         self.held = False
         self._top = 0
         """Absolute number of the first shown line when the end is not followed."""
+        self._bottom = 0
+        """The last one."""
         self._at = 0
         """Absolute number of the selected line."""
         self._left = 0
@@ -48,6 +51,11 @@ class LogPane(Pane):
         self._drawn_end = 0
         self._skipped = False
         """More than a page came since the last paint: no eye follows that, so every other pulse is enough."""
+
+    @property
+    def view(self) -> LogView:
+        """Which lines are shown, and where the hits are."""
+        return self.lines.view
 
     @property
     def ring(self) -> LineRing:
@@ -64,7 +72,7 @@ class LogPane(Pane):
         if ring is self.ring:
             return
         old = self.view
-        self.view = LogView(ring)
+        self.lines = LogRows(ring, merge=self.lines.merge)
         self.view.search(old.needle)
         self.view.set_filter(only=old.filter.only, hide=old.filter.hide, rank=old.filter.rank, level=old.filter.level)
         self.following = True
@@ -109,6 +117,11 @@ class LogPane(Pane):
         self.wrap, self._left = not self.wrap, 0
         self._draw()
 
+    def toggle_merge(self) -> None:
+        """The same line of several ranks once, with a count, or each of them."""
+        self.lines.toggle_merge()
+        self._draw()
+
     def go_to(self, absolute: int) -> bool:
         """Select this line and put it in the upper third. False when it is no longer, or not yet, held."""
         if not self.ring.start <= absolute < self.ring.end:
@@ -118,8 +131,9 @@ class LogPane(Pane):
             while self.view.advance():
                 pass
         self.following = False
+        self.lines.open(absolute)
         self._at = absolute
-        self._top = self._number(self.view.position_of(absolute) - self.page // 3)
+        self._top = self.lines.step(absolute, -(self.page // 3))
         self._draw()
         return True
 
@@ -167,10 +181,9 @@ class LogPane(Pane):
                 return
             self._let_go()
         steps = {"up": -1, "down": 1, "page_up": -self.page, "page_down": self.page}
-        position = 0 if way == "top" else self.view.position_of(self._at) + steps[way]
-        self._at = self._number(position)
+        self._at = self.lines.first if way == "top" else self.lines.step(self.lines.row_of(self._at), steps[way])
         if way in ("page_up", "page_down"):
-            self._top = self._number(self.view.position_of(self._top) + steps[way])
+            self._top = self.lines.step(self.lines.row_of(self._top), steps[way])
         self._draw()
 
     def row_text(self) -> str:
@@ -179,6 +192,12 @@ class LogPane(Pane):
             last = self.ring.open_line or (self.ring[self.ring.end - 1] if len(self.ring) else "")
             return self._masked(last)
         return self._masked(self.ring[self._at]) if self.ring.start <= self._at < self.ring.end else ""
+
+    def selected_lines(self) -> list[str]:
+        """The lines of the selected row: one, or what each of several ranks said."""
+        if self.following or not self.ring.start <= self._at < self.ring.end:
+            return [self.row_text()]
+        return [self._masked(self.ring[number]) for number in self.lines.lines_of(self._at)]
 
     def shown_lines(self) -> list[str]:
         """All lines that pass the filter, masked: what `S` saves."""
@@ -192,18 +211,13 @@ class LogPane(Pane):
     def _masked(self, text: str) -> str:
         return mask(text, self.known_secrets)
 
-    def _number(self, position: int) -> int:
-        """The absolute number of the line at a place, kept within what is shown."""
-        count = self.view.count
-        return self.view.number_at(min(max(0, position), count - 1)) if count else self.ring.start
-
     def _is_last(self) -> bool:
-        return not self.following and self.view.position_of(self._at) >= self.view.count - 1
+        return not self.following and self._at >= self.lines.last
 
     def _let_go(self) -> None:
         self.following = False
-        self._at = self._number(self.view.count - 1)
-        self._top = self._number(self.view.count - self.page)
+        self._at = self.lines.last
+        self._top = self.lines.step(self._at, 1 - self.page)
 
     def _show_hit(self, hit: int | None) -> None:
         if hit is not None:
@@ -231,22 +245,22 @@ class LogPane(Pane):
         if self.ring.open_line:
             rows.append([(line, False) for line in self._lines_of(self.ring.open_line, open_line=True)])
             total += len(rows[-1])
-        position = self.view.count - 1
-        while total < self.page and position >= 0:
-            rows.append([(line, False) for line in self._lines_of(self.ring[self.view.number_at(position)])])
+        row, before = self.lines.last, -1
+        while total < self.page and self.view.count and row != before:
+            rows.append([(line, False) for line in self._lines_at(row)])
             total += len(rows[-1])
-            position -= 1
+            row, before = self.lines.step(row, -1), row
         flat = [row for block in reversed(rows) for row in block]
         return flat[-self.page :]
 
     def _rows_from_top(self) -> list[tuple[Line, bool]]:
         self._keep_in_sight()
         rows: list[tuple[Line, bool]] = []
-        position, count = self.view.position_of(self._top), self.view.count
-        while len(rows) < self.page and position < count:
-            absolute = self.view.number_at(position)
-            rows += [(line, absolute == self._at) for line in self._lines_of(self.ring[absolute])]
-            position += 1
+        row, before = self._top, -1
+        while len(rows) < self.page and self.view.count and row != before:
+            rows += [(line, row == self._at) for line in self._lines_at(row)]
+            self._bottom = row
+            row, before = self.lines.step(row, 1), row
         if len(rows) < self.page and self.ring.open_line:
             rows += [(line, False) for line in self._lines_of(self.ring.open_line, open_line=True)]
         return rows
@@ -255,39 +269,46 @@ class LogPane(Pane):
         """The selected line is held and shown; the top moves as little as it must."""
         if not self.view.count:
             return  # the place is kept for when the filter lets lines through again
-        self._at = self._number(self.view.position_of(self._at))
-        at, top = self.view.position_of(self._at), self.view.position_of(self._top)
-        top = min(top, at) if self.wrap else min(top, at, max(0, self.view.count - self.page))
-        first = max(top, at - self.page + 1)
+        lines = self.lines
+        self._at = at = lines.row_of(self._at)
+        top = min(lines.row_of(self._top), at)
+        if not self.wrap:
+            top = min(top, lines.step(lines.last, 1 - self.page))
+        first = max(top, lines.step(at, 1 - self.page))
         if self.wrap:
-            height = 0
-            position = at
-            while position >= first:
-                height += self._height_of(self.ring[self.view.number_at(position)])
-                if height > self.page and position < at:
-                    first = position + 1
+            height, row, before = self._height_of(self.ring[at]), at, at
+            while row > first:
+                row, before = lines.step(row, -1), row
+                height += self._height_of(self.ring[row])
+                if height > self.page:
+                    first = before
                     break
-                position -= 1
-        self._top = self._number(first)
+        self._top = first
 
     def _height_of(self, text: str) -> int:
         wide = cells(text[:_LONGEST_DRAWN])
         return max(1, min(self.page, -(-wide // self.inner_width)))
 
-    def _lines_of(self, text: str, *, open_line: bool = False) -> list[Line]:
+    def _lines_at(self, row: int) -> list[Line]:
+        return self._lines_of(self.ring[row], times=len(self.lines.lines_of(row)))
+
+    def _lines_of(self, text: str, *, times: int = 1, open_line: bool = False) -> list[Line]:
         """The rows of one line: one, cut off at the right, or as many as it needs when wrapped."""
         masked = self._masked(text[:_LONGEST_DRAWN])
-        spans = list(self._spans(masked, open_line=open_line))
+        spans = list(self._spans(masked, times, open_line=open_line))
         if not self.wrap:
             return [tuple(window(spans, self._left, self.inner_width))]
         return list(chunks(spans, self.inner_width, self.page))
 
-    def _spans(self, text: str, *, open_line: bool) -> Iterator[Span]:
+    def _spans(self, text: str, times: int, *, open_line: bool) -> Iterator[Span]:
         parts = parts_of(text)
-        role = "log-bar" if open_line else _LEVEL_ROLE[parts.level]
+        role = "log-bar" if open_line else "muted" if is_noise(parts.message) else _LEVEL_ROLE[parts.level]
         if parts.time is not None and self.time_column:
             yield f"{parts.time} ", "log-stamp"
-        if parts.rank is not None:
+        if times > 1:
+            yield f"{f'×{times}':<{len(parts.rank or '')}}", "log-rank"
+            yield " ", "text"
+        elif parts.rank is not None:
             yield from self._with_hits(parts.rank, "log-rank")
             yield " ", "text"
         yield from self._with_hits(parts.message, role)
@@ -321,6 +342,8 @@ class LogPane(Pane):
             words.append(self._hits_words())
         if self.wrap:
             words.append((("wrap", "muted"),))
+        if not self.lines.merge:
+            words.append((("every rank's line", "muted"),))
         if self._left:
             words.append(((f"column {self._left + 1}", "muted"),))
         words.append(self.note)
@@ -340,5 +363,5 @@ class LogPane(Pane):
     def _more(self) -> str:
         if self.following:
             return ""
-        below = self.view.count - self.view.position_of(self._top) - self.page
+        below = self.lines.below(self.lines.lines_of(self._bottom)[-1]) if self.view.count else 0
         return f"{number(below)} below" if below > 0 else ""

@@ -193,10 +193,13 @@ class Pane(Drawn, can_focus=True):
         rows += [(((" " * SIDE, "text"), *line), None) for line in self.heading]
         seen = self._body[self.top_row : self.top_row + self.page]
         for number, line in enumerate(seen, self.top_row):
-            selected = self.lists and number == self.cursor and (self.has_focus or self.marks_when_blurred)
-            row = ("cursor" if self.has_focus else "cursor-blurred") if selected else None
-            rows.append((((" " * SIDE, "text"), *clip(line, self.inner_width)), row))
+            rows.append((((" " * SIDE, "text"), *clip(line, self.inner_width)), self.row_role(number)))
         self.put(rows)
+
+    def row_role(self, number: int) -> str | None:
+        """The role of a whole row: the selected one's is the cursor's."""
+        selected = self.lists and number == self.cursor and (self.has_focus or self.marks_when_blurred)
+        return ("cursor" if self.has_focus else "cursor-blurred") if selected else None
 
     def _title_line(self) -> Line:
         focus = self.has_focus

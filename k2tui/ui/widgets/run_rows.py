@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from k2tui.core.runs import Run
 from k2tui.core.views import ServerView
-from k2tui.ui.present import UNKNOWN, run_time
+from k2tui.core.words import UNKNOWN
+from k2tui.ui.present import run_time
 from k2tui.ui.scene import Scene
 from k2tui.ui.spans import Line, cell, joined
 from k2tui.ui.widgets.pane import Pane

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from k2tui.core import words
 from k2tui.core.views import ServerView, Witness
 from k2tui.ui import present
 from k2tui.ui.present import Freshness, freshness
@@ -26,7 +27,7 @@ def _witness_line(witness: Witness, now: float, width: int) -> Line:
     period = WITNESS_PERIOD_S.get(witness.name, LOOK_PERIOD_S)
     fresh = freshness(now - witness.at, period)
     old = fresh in (Freshness.DIM, Freshness.GONE)
-    says = present.UNKNOWN if fresh is Freshness.GONE else witness.says
+    says = words.UNKNOWN if fresh is Freshness.GONE else witness.says
     head: Line = (
         (f"{_GLYPH[witness.ok]} ", "stale" if old else _ROLE[witness.ok]),
         (f"{witness.name:<11}", "muted"),

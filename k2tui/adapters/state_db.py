@@ -1,0 +1,347 @@
+"""`state.db`: what k2tui remembers on this side. The one place that knows SQLite."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from k2tui.adapters.config_file import audit_path
+from k2tui.core.errors import K2Error
+from k2tui.core.history import LaunchKey, PastLaunch
+from k2tui.core.launch import LaunchKind, LaunchPhase
+
+if TYPE_CHECKING:
+    import sqlite3
+
+T = TypeVar("T")
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        """CREATE TABLE launches (
+            id INTEGER PRIMARY KEY,
+            host TEXT NOT NULL,
+            model TEXT NOT NULL,
+            engine TEXT,
+            config TEXT NOT NULL,
+            server TEXT NOT NULL,
+            run_id TEXT NOT NULL,
+            began_at REAL NOT NULL,
+            kind TEXT NOT NULL,
+            ready_s REAL,
+            cached_share REAL,
+            pace_per_s REAL,
+            version TEXT,
+            UNIQUE (host, server, run_id)
+        )""",
+        "CREATE INDEX launches_newest ON launches (host, model, began_at)",
+        """CREATE TABLE launch_phases (
+            launch INTEGER NOT NULL REFERENCES launches (id) ON DELETE CASCADE,
+            phase TEXT NOT NULL,
+            took_s REAL,
+            slower INTEGER NOT NULL DEFAULT 0,
+            PRIMARY KEY (launch, phase)
+        ) WITHOUT ROWID""",
+    ),
+)
+"""Statements that lead from each schema to the next; the schema's number (`user_version`) is how many were done.
+
+One that was released is never changed: what comes later is put behind it.
+"""
+
+KEPT = 50
+"""Launches of one model on one host."""
+BUSY_S = 5.0
+"""How long a second k2tui may hold the file."""
+
+_PHASES = {phase.value: phase for phase in LaunchPhase}
+_KINDS = {kind.value: kind for kind in LaunchKind}
+
+
+def state_path() -> Path:
+    """Where this operator's `state.db` is: beside the audit log."""
+    return audit_path().with_name("state.db")
+
+
+class StateDb:
+    """One file, opened at the first use, by one thread of its own; satisfies services.doors.LaunchHistory.
+
+    Several k2tui may use it at once. What can't be read or written is a K2Error (code `history`); a broken file is set
+    aside, and a note says so.
+    """
+
+    def __init__(self, path: Path, *, clock: Callable[[], float] = time.time) -> None:
+        self._path = path
+        self._clock = clock
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="k2tui-state")
+        self._connection: sqlite3.Connection | None = None
+        self._inode: int | None = None
+        self._notes: list[str] = []
+        self._noting = threading.Lock()
+        self._closed = False
+
+    async def recall(self, host: str, model: str) -> tuple[PastLaunch, ...]:
+        """Launches of this model on this host, newest first."""
+        return await self._run(lambda db: _recalled(db, _text(host), _text(model)))
+
+    async def record(self, past: PastLaunch) -> None:
+        """Keep it, and of its model and host only the newest; one of the same server and run is replaced."""
+        await self._run(lambda db: _recorded(db, past))
+
+    def notes(self) -> tuple[str, ...]:
+        """What there is to say since the last call."""
+        with self._noting:
+            notes, self._notes = tuple(self._notes), []
+        return notes
+
+    async def close(self) -> None:
+        """Let go of the file, once what was asked for is written."""
+        if self._closed:
+            return
+        self._closed = True
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._let_go)
+        self._thread.shutdown(wait=False)
+
+    async def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        if self._closed:
+            raise self._refused("k2tui is closing", None)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._work, work)
+
+    def _work(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """In the thread: the work on an open file; once more on a new one when that was broken."""
+        import sqlite3  # noqa: PLC0415  most commands need none
+
+        for last in (False, True):
+            try:
+                return work(self._opened())
+            except (OSError, sqlite3.Error) as error:
+                self._let_go()
+                if _is_corrupt(error) and not last:
+                    self._try_to_set_aside(str(error))
+                    continue
+                raise self._refused(_reason(error), _hint(error)) from error
+            except K2Error:
+                self._let_go()
+                raise
+        raise AssertionError("unreachable")
+
+    def _opened(self) -> sqlite3.Connection:
+        import sqlite3  # noqa: PLC0415
+
+        if self._connection is not None:
+            return self._connection
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with self._alone():  # a file that is made, migrated or set aside is seen by one k2tui only
+            self._inode = self._made()
+            self._connection = db = sqlite3.connect(self._path, timeout=BUSY_S, isolation_level=None)
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = NORMAL")
+            db.execute("PRAGMA foreign_keys = ON")
+            self._migrate(db)
+        return db
+
+    def _made(self) -> int:
+        """The file's inode; made empty and 0600 when there is none, so that SQLite's own files are like it."""
+        if self._path.is_symlink():
+            raise self._refused("it is a symbolic link", "move it away")
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+        descriptor = os.open(self._path, flags, 0o600)
+        try:
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
+                raise self._refused("it is no regular file", "move it away")
+            if found.st_uid != os.geteuid():
+                raise self._refused("it belongs to another user", "move it away")
+            if found.st_mode & 0o077:
+                os.fchmod(descriptor, 0o600)
+            return found.st_ino
+        finally:
+            os.close(descriptor)
+
+    def _migrate(self, db: sqlite3.Connection) -> None:
+        if self._schema(db) == len(MIGRATIONS):
+            return
+        with _transaction(db):
+            for number in range(self._schema(db), len(MIGRATIONS)):
+                for statement in MIGRATIONS[number]:
+                    db.execute(statement)
+            db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+
+    def _schema(self, db: sqlite3.Connection) -> int:
+        schema = int(db.execute("PRAGMA user_version").fetchone()[0])
+        if schema > len(MIGRATIONS):
+            raise self._refused(
+                f"a newer k2tui wrote it (schema {schema}, this one knows {len(MIGRATIONS)})",
+                "use that k2tui, or move the file away",
+            )
+        return schema
+
+    def _try_to_set_aside(self, reason: str) -> None:
+        with suppress(OSError):  # then the second try says what is wrong
+            self._set_aside(reason)
+
+    def _set_aside(self, reason: str) -> None:
+        """Rename the broken file with what belongs to it, unless another k2tui just did."""
+        aside = self._path.with_name(f"{self._path.name}.broken-{_stamp(self._clock())}-{os.getpid()}")
+        with self._alone():
+            if os.stat(self._path).st_ino != self._inode:
+                return
+            for tail in ("-wal", "-shm"):
+                with suppress(FileNotFoundError):
+                    os.rename(f"{self._path}{tail}", f"{aside}{tail}")
+            os.rename(self._path, aside)
+        with self._noting:
+            self._notes.append(f"{self._path} was broken ({reason}): it is now {aside.name}, and the history is empty")
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(self._path.with_name(f"{self._path.name}.lock"), flags, 0o600)
+        try:
+            end = time.monotonic() + BUSY_S
+            while not _locked(descriptor):
+                if time.monotonic() > end:
+                    raise self._refused("another program holds its lock", "end the k2tui that hangs")
+                time.sleep(0.02)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _let_go(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _refused(self, reason: str, hint: str | None) -> K2Error:
+        return K2Error(
+            f"history is not kept: {self._path}: {reason}", code="history", subject=str(self._path), hint=hint
+        )
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+@contextmanager
+def _transaction(db: sqlite3.Connection) -> Iterator[None]:
+    """All or nothing, and no other writer in between."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
+def _recorded(db: sqlite3.Connection, past: PastLaunch) -> None:
+    key = past.key
+    host, model, server, run_id = _text(key.host), _text(key.model), _text(past.server), _text(past.run_id)
+    row = (
+        *(host, model, _text_or_none(key.engine), _text(key.config), server, run_id, past.began_at, past.kind.value),
+        *(past.ready_s, past.cached_share, past.pace_per_s, _text_or_none(past.version)),
+    )
+    with _transaction(db):
+        db.execute("DELETE FROM launches WHERE host = ? AND server = ? AND run_id = ?", (host, server, run_id))
+        added = db.execute(
+            "INSERT INTO launches (host, model, engine, config, server, run_id, began_at, kind, ready_s, cached_share,"
+            " pace_per_s, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            row,
+        )
+        db.executemany(
+            "INSERT INTO launch_phases (launch, phase, took_s, slower) VALUES (?, ?, ?, ?)",
+            [
+                (added.lastrowid, phase.value, past.phases_s.get(phase), phase in past.slower)
+                for phase in LaunchPhase
+                if phase in past.phases_s or phase in past.slower
+            ],
+        )
+        db.execute(
+            "DELETE FROM launches WHERE id IN (SELECT id FROM launches"
+            " WHERE host = ? AND model = ? ORDER BY began_at DESC, id DESC LIMIT -1 OFFSET ?)",
+            (host, model, KEPT),
+        )
+
+
+def _recalled(db: sqlite3.Connection, host: str, model: str) -> tuple[PastLaunch, ...]:
+    launches = db.execute(
+        "SELECT id, engine, config, server, run_id, began_at, kind, ready_s, cached_share, pace_per_s, version"
+        " FROM launches WHERE host = ? AND model = ? ORDER BY began_at DESC, id DESC LIMIT ?",
+        (host, model, KEPT),
+    ).fetchall()
+    phases: dict[int, list[tuple[str, float | None, int]]] = {}
+    for number, *phase in db.execute(
+        "SELECT launch, phase, took_s, slower FROM launch_phases JOIN launches ON id = launch"
+        " WHERE host = ? AND model = ?",
+        (host, model),
+    ):
+        phases.setdefault(number, []).append((phase[0], phase[1], phase[2]))
+    return tuple(_past(host, model, row, phases.get(row[0], ())) for row in launches if row[6] in _KINDS)
+
+
+def _past(host: str, model: str, row: Sequence[object], phases: Sequence[tuple[str, float | None, int]]) -> PastLaunch:
+    _, engine, config, server, run_id, began_at, kind, ready_s, cached_share, pace_per_s, version = row
+    known = [(_PHASES[name], took_s, slower) for name, took_s, slower in phases if name in _PHASES]
+    return PastLaunch(
+        run_id=str(run_id),
+        server=str(server),
+        key=LaunchKey(host, model, _text_or_none(engine), str(config)),
+        began_at=_number(began_at) or 0.0,
+        kind=_KINDS[str(kind)],
+        phases_s={phase: took_s for phase, took_s, _ in known if took_s is not None},
+        ready_s=_number(ready_s),
+        cached_share=_number(cached_share),
+        pace_per_s=_number(pace_per_s),
+        version=_text_or_none(version),
+        slower=tuple(phase for phase in LaunchPhase for name, _, slower in known if phase is name and slower),
+    )
+
+
+def _text(text: str) -> str:
+    """As SQLite takes it: without halves of surrogate pairs, which names of files may hold."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _text_or_none(value: object) -> str | None:
+    return _text(value) if isinstance(value, str) else None
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _stamp(at: float) -> str:
+    return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(at))
+
+
+def _is_corrupt(error: Exception) -> bool:
+    """Its bytes are no database: what Python gives for all else is a subclass."""
+    import sqlite3  # noqa: PLC0415
+
+    return type(error) is sqlite3.DatabaseError
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else str(error)) or type(error).__name__
+
+
+def _hint(error: Exception) -> str | None:
+    reason = _reason(error).lower()
+    if "full" in reason or "space" in reason or "quota" in reason:
+        return "free the disk"
+    if "locked" in reason:
+        return "another program holds it"
+    return None if "no such" in reason else "make it writable, or move it away"
