@@ -179,6 +179,8 @@ def _beat(launch: Launch, beat: Beat, now: float | None) -> Launch:
     if nothing_known:
         launch = _ready(launch, beat.line, now)
     launch = replace(launch, traffic=_traffic(launch.traffic, beat))
+    if beat.kind is BeatKind.DECODE and launch.args.get("node_rank", "0") != "0":
+        launch = _ready(launch, beat.line, now)  # a further node never says that it is ready
     if beat.probe or beat.idle:
         return launch
     if beat.kind is not BeatKind.REQUEST:

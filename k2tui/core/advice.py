@@ -99,6 +99,7 @@ _ROWS: Mapping[str, tuple[tuple[str, str], ...]] = {
             INFERRED,
         ),
     ),
+    "node_dead": (("Look at that machine: ray status and its own log say why it is gone.", INFERRED),),
     "child_died": (("The child's own words stand above this line, or in dmesg when there are none.", INFERRED),),
     # checkpoints and models
     "missing_shards": (("Finish the download: the index names files that are not there.", SOURCE),),
@@ -109,6 +110,9 @@ _ROWS: Mapping[str, tuple[tuple[str, str], ...]] = {
         ),
     ),
     "remote_code": (("Add {remote_code}: the model brings code of its own.", SOURCE),),
+    "model_gated": (
+        ("Ask for access on the model's page, and give the server a token of that account (HF_TOKEN).", SOURCE),
+    ),
     "model_not_found": (
         ("The model path is neither a directory here nor a model that can be fetched from here: check it.", INFERRED),
     ),
@@ -148,6 +152,10 @@ _ROWS: Mapping[str, tuple[tuple[str, str], ...]] = {
             INFERRED,
         ),
     ),
+    "gpu_broken": (
+        ("Take that GPU out of use: dmesg and nvidia-smi -q -d ECC,ROW_REMAPPER say what is wrong with it.", INFERRED),
+    ),
+    "segfault": (("Native code failed: the C stack below that line names the library; look at dmesg too.", INFERRED),),
     "illegal_access": (("A kernel failed: start it again with CUDA_LAUNCH_BLOCKING=1 to learn which.", INFERRED),),
     "pool_leak": (("An engine bug: start it again, and update.", INFERRED),),
     "graph_capture": (("{graphs_off} shows whether only the capture fails; it costs speed.", SOURCE),),
@@ -172,6 +180,9 @@ _ROWS: Mapping[str, tuple[tuple[str, str], ...]] = {
             "Reasoning comes back inside content: set {reasoning} to the model's family (kimi_k2 for Kimi).",
             THREAD,
         ),
+    ),
+    "reasoning_swallows": (
+        ("The reasoning parser takes the answer of a model that does not think: leave {reasoning} out.", INFERRED),
     ),
     "tool_parser": (
         (

@@ -25,10 +25,19 @@ class Line:
     """The logger's own time as printed."""
     rank: str | None = None
     """As printed: `TP3`, `DP0 TP1`; None where the line has none."""
+    service: str = ""
+    """The service or pod in front, where compose or kubectl names one; several may write one log."""
+    host: str = ""
+    """The machine in front, where a collector names one."""
     speaker: str = ""
     """The process that the engine names in front, such as `Worker_TP1 pid=307`; empty where it names none."""
     level: str | None = None
     """INFO, WARNING, ERROR where printed."""
+
+    @property
+    def voice(self) -> tuple[str, str, str]:
+        """Whose lines belong together."""
+        return self.host, self.service, self.speaker
 
     @property
     def is_record(self) -> bool:

@@ -30,7 +30,9 @@ def suspected(launch: Launch, fault: Fault, now: float | None) -> Launch:
     phase = _phase_of(launch, fault)
     failure = _OOM_BY_PHASE[phase] if fault.failure == "oom" else fault.failure
     refusal = fault.refusal and launch.phase is LaunchPhase.ARGS
-    suspect = Suspect(cause_of(fault.line, failure), int(fault.standing), fault.fatal, refusal, fault.chain, phase)
+    suspect = Suspect(
+        cause_of(fault.line, failure), fault.text, int(fault.standing), fault.fatal, refusal, fault.chain, phase
+    )
     kept = launch.suspects
     place = next((at for at, old in enumerate(kept) if fault.chain and old.chain == fault.chain), None)
     if place is not None:
@@ -71,9 +73,17 @@ def fail(launch: Launch, now: float | None) -> Launch:
     if suspect is None:
         return launch
     phase = suspect.phase or launch.phase
+    if not launch.spans and phase is LaunchPhase.ARGS:  # an excerpt: another rank's stack may tell where they all were
+        phase = (
+            next((one.phase for one in launch.suspects if one.phase not in (None, LaunchPhase.ARGS)), phase) or phase
+        )
     return replace(launch, cause=suspect.cause, phase=phase)
 
 
 def best_suspect(launch: Launch) -> Suspect | None:
-    """The line that explains most; of equals one that ended its process, then the first."""
-    return max(launch.suspects, key=lambda suspect: (suspect.standing, suspect.fatal), default=None)
+    """The line that explains most; of equals one that ended its process, then the first that said so."""
+    best = max(launch.suspects, key=lambda suspect: (suspect.standing, suspect.fatal), default=None)
+    if best is None:
+        return None
+    said_first = next(suspect for suspect in launch.suspects if suspect.text == best.text)
+    return replace(best, cause=said_first.cause)

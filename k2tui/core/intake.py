@@ -12,14 +12,19 @@ from k2tui.core.facts import BarDrawn, LaunchFact, Line
 from k2tui.core.grammar import GATE, read_facts
 from k2tui.core.grammar.beats import HEAD, tells_nothing
 from k2tui.core.grammar.prefix import pieces, stamp_of
+from k2tui.core.grammar.stacks import FRAME
 from k2tui.core.grammar.tracebacks import WORDS as TRACEBACK_WORDS
 from k2tui.core.grammar.tracebacks import TracebackReader
+from k2tui.core.grammar.wrapping import Wrapping
 from k2tui.core.launch import Launch, LaunchKind, LaunchPhase
 from k2tui.core.lines import LineSplitter
 from k2tui.core.ring import LineRing
 from k2tui.core.surroundings import NOTHING_KNOWN, Surroundings
 from k2tui.core.verdict import observed
 from k2tui.core.zone import LogZone
+
+_CUT_LINES = 64
+"""So many lines at its beginning may belong to a traceback whose head was cut off."""
 
 
 class LogIntake:
@@ -41,6 +46,11 @@ class LogIntake:
         self._tracebacks = TracebackReader()
         self._near = near
         self._zone = LogZone()
+        self._wrapping = Wrapping()
+        self._services: set[str] = set()
+        """Those of the log's services that an engine writes as."""
+        self._spoke: set[str] = set()
+        """Those that said anything at all."""
         self._now: float | None = None
         self._here: tuple[list[str], int] = ([], 0)
         """The lines that are being read, and which of them."""
@@ -115,7 +125,7 @@ class LogIntake:
         head, gate, beats = HEAD.match, GATE.search, self._beats
         looked_at, self._looked_at = self._looked_at, ""
         steady = self._is_steady()
-        quiet = not self._tracebacks.active
+        quiet = not self._tracebacks.active and self.lines_seen >= _CUT_LINES
         for index, text in enumerate(lines):
             if quiet:
                 if (found := head(text)) is not None:
@@ -133,7 +143,7 @@ class LogIntake:
             elif index or text != looked_at:
                 self._look(text, self._number(index))
             steady = self._is_steady()
-            quiet = not self._tracebacks.active
+            quiet = not self._tracebacks.active and self.lines_seen + index >= _CUT_LINES
         self._fold(lines)
 
     def _arrive(self, lines: list[str], index: int) -> None:
@@ -154,13 +164,13 @@ class LogIntake:
     def _last_before(self, lines: list[str], index: int) -> tuple[str, int]:
         for place in range(index - 1, -1, -1):
             if lines[place].strip():
-                return lines[place], self._number(place)
+                return self._wrapping.plain(lines[place]), self._number(place)
         return self._before
 
     def _note_stamp(self, lines: list[str], first: int, end: int) -> None:
         """The newest stamp of lines that nobody looked at."""
         for index in range(end - 1, first - 1, -1):
-            if (stamp := stamp_of(lines[index])) is not None and self._clock(stamp) is not None:
+            if (stamp := stamp_of(self._wrapping.plain(lines[index]))) is not None and self._clock(stamp) is not None:
                 return
 
     def _is_steady(self) -> bool:
@@ -178,7 +188,11 @@ class LogIntake:
             self._look(text, self._number(index))
 
     def _look(self, text: str, number: int, *, bars_only: bool = False) -> None:
-        for line in pieces(text, number):
+        for inner, host in self._wrapping.inside(text):
+            self._look_inside(inner, number, None if inner is text else text, host, bars_only=bars_only)
+
+    def _look_inside(self, inner: str, number: int, whole: str | None, host: str, *, bars_only: bool) -> None:
+        for line in pieces(inner, number, whole=whole, host=host):
             at = self._clock(line.stamp)
             if not bars_only:
                 self._traceback(line, at)
@@ -188,7 +202,11 @@ class LogIntake:
 
     def _traceback(self, line: Line, at: float | None) -> None:
         reader = self._tracebacks
-        if reader.active or any(word in line.message for word in TRACEBACK_WORDS):
+        if (
+            reader.active
+            or any(word in line.message for word in TRACEBACK_WORDS)
+            or (line.number <= _CUT_LINES and FRAME.match(line.message))
+        ):
             fact = reader.read(line, *self._last_before(*self._here))
             if fact is not None:
                 self._apply(fact, None, at)
@@ -198,12 +216,23 @@ class LogIntake:
             at = self._bar_time(fact)
         elif at is None:
             at = self._now if self._now is not None else self.last_stamp
+        if fact.line.service and not self._is_of_engine(fact.line.service, engine):
+            return
         if engine is not None and self._log.engine is None:
             self._log = replace(self._log, engine=engine)
         before = self._log
         self._log = advance(before, fact, at)
         if len(self._log.bars) < len(before.bars):
             self._bar_began.clear()  # a new start
+
+    def _is_of_engine(self, service: str, engine: str | None) -> bool:
+        """Of several services in one log, those count that speak as an engine does, once one did."""
+        if engine is not None and service not in self._services:
+            if not self._services and service not in self._spoke and self._log.suspects:
+                self._log = Launch(clock_ahead_s=self._log.clock_ahead_s)  # until now it was somebody else who failed
+            self._services.add(service)
+        self._spoke.add(service)
+        return not self._services or service in self._services
 
     def _bar_time(self, fact: BarDrawn) -> float | None:
         if self._now is not None:

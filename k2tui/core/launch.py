@@ -155,6 +155,8 @@ class Suspect:
     """A line that may explain a failure, with what is needed to choose between several."""
 
     cause: Cause
+    text: str
+    """Its message, without what stands in front of it."""
     standing: int
     """`facts.Standing`; higher is better."""
     fatal: bool = False

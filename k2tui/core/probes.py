@@ -42,6 +42,8 @@ def _of_chat(chat: Mapping[str, object], probe: Mapping[str, object]) -> tuple[s
             return "tool_calls_in_reasoning", False
         if chat.get("finish_reason") == "tool_calls" or _TOOL_MARKS.search(content):
             return ("tool_calls_lost", False) if _fails_sometimes(probe) else ("tool_parser", True)
+    if reasoning and not content and not chat.get("tools_sent") and chat.get("finish_reason") == "stop":
+        return "reasoning_swallows", True
     thinks = chat.get("thinking") is True or _THINK_END.search(content) is not None
     if thinks and "reasoning_content" in chat and not reasoning:
         return "reasoning_parser", True

@@ -110,7 +110,6 @@ def test_a_line_states_a_fact(line: str, fact: LaunchFact) -> None:
         "[Gloo] Rank 0 is connected to 7 peer ranks. Expected number of connected peer ranks is : 7",
         f"{AT}Using default MoE kernel config. Performance might be sub-optimal! Config file not found at /x",
         f"{AT}Custom allreduce is disabled because it's not supported on more than two PCIe-only GPUs.",
-        f"{AT}Scheduler watchdog timeout (self.watchdog_timeout=300, self.soft=True)",
         f"{AT}Pyspy failed to dump PID 174. Error: /bin/sh: 1: py-spy: not found",
         '[2026-11-29 16:33:34] INFO:     127.0.0.1:52604 - "GET /version HTTP/1.1" 404 Not Found',
         '[2026-11-29 16:33:34] INFO:     127.0.0.1:52604 - "POST /freeze_gc HTTP/1.1" 200 OK',

@@ -66,10 +66,11 @@ def test_no_bytes_can_break_the_intake(data: bytes) -> None:
 
 
 def begins(line: str) -> bool:
-    """A line that may begin another start."""
-    facts = [fact for piece in pieces(line) for fact, _ in read_facts(piece)]
+    """A line that may begin another start, or is of one service among several."""
+    parts = list(pieces(line))
+    facts = [fact for piece in parts for fact, _ in read_facts(piece)]
     new = any(isinstance(fact, ArgsSeen) or (isinstance(fact, VersionSeen) and fact.begins) for fact in facts)
-    return new or "$ " in line
+    return new or "$ " in line or any(piece.service for piece in parts)
 
 
 OF_ONE_START = [line for line in LINES if not begins(line)]

@@ -130,7 +130,6 @@ def test_a_line_states_a_fact(message: str, fact: LaunchFact) -> None:
         "Loading FP8 shared expert weights into FP4 fused MoE weights.",
         "Weights are ready after 4.00 seconds",
         "Watchdog Scheduler initialized.",
-        "Soft watchdog watchdog timeout (self.watchdog_timeout=300, self.soft=True)",
         "Subprocess watchdog thread crashed: x",
         "Scheduler or DataParallelController 77 terminated with 0",
         "Scheduler or DataParallelController 77 terminated with -15",

@@ -76,7 +76,7 @@ def test_a_single_rank_has_no_strip_and_neither_has_a_server_that_serves() -> No
 
 def test_ranks_of_another_node_that_a_barrier_names_are_told() -> None:
     line = "Rank 0 timed out in monitoredBarrier after 480000 ms. Did not receive message from rank(s) 24, 25"
-    missing = Suspect(Cause(line, 9, "TP0", "slow_rank"), 3)
+    missing = Suspect(Cause(line, 9, "TP0", "slow_rank"), line, 3)
     launch = replace(loading(16), suspects=(missing,))
     assert strip(launch) == "the others wait for TP24 TP25"
     crashed = replace(launch, kind=LaunchKind.CRASHED, cause=missing.cause)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from k2tui.core.facts import (
     EndSeen,
@@ -32,6 +33,8 @@ _KILLED = re.compile(
     r"^(?:Killed|Aborted|Terminated|Segmentation fault)(?: +\(core dumped\))?\s*$"
     r"|^\S+: line \d+: +\d+ (?:Killed|Aborted|Terminated|Segmentation fault)\b"
 )
+
+_EXITED = re.compile(r"(?P<service>[\w.-]+) exited with code (?P<code>\d{1,3})$")
 
 
 def _refused(line: Line) -> LaunchFact | None:
@@ -78,6 +81,11 @@ def _abort(line: Line) -> LaunchFact:
     return Fault(line.message, failure_of(line.message), Standing.ECHO, fatal=True, line=line)
 
 
+def _fatal_error(line: Line) -> LaunchFact:
+    """A segmentation fault is a cause; an abort follows from one that was said before."""
+    return Fault(line.message, failure_of(line.message), standing_of(line.message), fatal=True, line=line)
+
+
 def _host_killed(line: Line) -> LaunchFact:
     return Fault(line.message, "host_memory", line=line)
 
@@ -88,6 +96,15 @@ def _compiler(line: Line) -> LaunchFact:
 
 def _shutting_down(line: Line) -> LaunchFact | None:
     return StopSeen(line=line) if line.message == "Shutting down" else None
+
+
+def _container_ended(line: Line) -> LaunchFact | None:
+    """What compose says of a service."""
+    found = _EXITED.match(line.message)
+    if found is None:
+        return None
+    line = replace(line, service=found["service"])
+    return StopSeen(line=line) if found["code"] in ("0", "130", "143") else EndSeen(line=line)
 
 
 def _shell(line: Line) -> LaunchFact | None:
@@ -106,11 +123,12 @@ RULES: tuple[Rule, ...] = tuple(
         (": error: ", _refused),
         ("Shutting down", _shutting_down),
         ("Application startup failed", says(EndSeen())),
+        (" exited with code ", _container_ended),
         ("Killed", _shell),
         ("Aborted", _shell),
         ("Segmentation fault", _shell),
         ("terminate called after", _abort),
-        ("Fatal Python error", _abort),
+        ("Fatal Python error", _fatal_error),
         ("monitoredBarrier", _barrier),
         ("Watchdog caught collective operation timeout", _collective_timeout),
         ("Process group watchdog thread terminated with exception: ", _torch_watchdog),

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from k2tui.core.facts import Line
 
 _RUNTIME = (
-    r"(?:\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d) (?:(?:stdout|stderr) [FP] )?"  # containerd, docker --timestamps
+    r"(?:\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d) "  # docker --timestamps
+    r"(?: ?(?:stdout|stderr)(?: [FP] |  (?=\S)| ))?"  # containerd, exports of clouds
     r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]+ [^\s:\[]+(?:\[\d+\])?: "  # journald, syslog
-    r"|\[pod/\S+\] "  # kubectl logs --prefix
+    r"|\[(?P<pod>pod/\S+)\] "  # kubectl logs --prefix
+    r"|\[\d+,\d+\]<(?:stdout|stderr)>:"  # mpirun --tag-output
     r"|\d{1,4}: "  # srun --label
-    r"|[\w.-]+ {0,40}\| )"  # compose
+    r"|(?P<service>[\w.-]+) {0,40}\| )"  # compose
 )
 _PROCESS = r"\((?P<process>[A-Za-z][\w.:-]*(?: \w+=\w+)*) pid=(?P<pid>\d+)(?:, ip=[\d.]+)?\) ?"
 _TORCH_RANK = r"\[rank(?P<torch_rank>\d+)\]: ?"
@@ -42,7 +45,7 @@ _PARALLEL = re.compile(r"(?:DP|PP|TP|EP|[PD]?CP)\d+")
 _C10D_LEVELS = {"W": "WARNING", "E": "ERROR", "I": "INFO", "F": "CRITICAL"}
 
 
-def parse_line(text: str, number: int = 0, *, whole: str | None = None) -> Line:
+def parse_line(text: str, number: int = 0, *, whole: str | None = None, host: str = "") -> Line:
     """The line with its prefixes told apart; `whole` is what an operator is shown when `text` is one piece of it."""
     found = _PREFIX.match(text)
     if found is None:  # it can't be: every part is optional
@@ -57,6 +60,8 @@ def parse_line(text: str, number: int = 0, *, whole: str | None = None) -> Line:
         number=number,
         stamp=found["stamp"] or found["vllm_stamp"],
         rank=_rank(found["ranks"], process, found["torch_rank"]),
+        service=found["service"] or found["pod"] or "",
+        host=host,
         speaker=f"{process} pid={pid}" if process else f"rank{found['torch_rank']}" if found["torch_rank"] else "",
         level=level,
     )
@@ -79,15 +84,21 @@ def _rank(printed: str | None, process: str | None, torch_rank: str | None) -> s
     return None if torch_rank is None else f"rank {torch_rank}"
 
 
-def pieces(text: str, number: int = 0) -> Iterator[Line]:
-    """A line as its writers meant it: a record that another process wrote into a bar is a piece of its own."""
+def pieces(text: str, number: int = 0, *, whole: str | None = None, host: str = "") -> Iterator[Line]:
+    """A line as its writers meant it: a record that another process wrote into a bar is a piece of its own.
+
+    `whole` is what an operator is shown, `host` the machine, where something stood around the text.
+    """
     cuts = [found.start() for found in _GLUED.finditer(text)]
     if cuts:
         own = _PREFIX.match(text)
         stamp_at = own.start("stamp") - 1 if own is not None else -1
         cuts = [cut for cut in cuts if cut not in (0, stamp_at)]
     if not cuts:
-        yield parse_line(text, number)
+        yield parse_line(text, number, whole=whole, host=host)
         return
+    service = ""
     for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True):
-        yield parse_line(text[start:end], number, whole=text)
+        line = parse_line(text[start:end], number, whole=text if whole is None else whole, host=host)
+        service = service or line.service
+        yield line if line.service == service else replace(line, service=service)

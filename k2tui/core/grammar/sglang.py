@@ -73,7 +73,7 @@ def _capacity(line: Line) -> LaunchFact | None:
 
 def _watchdog(line: Line) -> LaunchFact | None:
     if not _WATCHDOG.search(line.message):
-        return None
+        return Waiting("watchdog", line=line) if "soft=True" in line.message else None
     return Fault(line.message, "watchdog", Standing.WATCHDOG, fatal=True, line=line)
 
 

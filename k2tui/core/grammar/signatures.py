@@ -65,10 +65,14 @@ SIGNATURES: tuple[tuple[str, str], ...] = (
         r"|If the tokenizer is a custom tokenizer not yet available",
     ),
     (
+        "model_gated",
+        r"GatedRepoError|access a gated repo|not in the authorized list|(?:401|403) Client Error.*huggingface",
+    ),
+    (
         "model_not_found",
         r"couldn't connect to 'https?://huggingface|is not a local folder and is not a valid model identifier"
         r"|Repo id must|does not appear to have a file named|Incorrect path_or_model_id|Repository Not Found"
-        r"|access a gated repo|Can't load (?:the configuration of|tokenizer for) "
+        r"|Can't load (?:the configuration of|tokenizer for) "
         r"|Could not find model locally|Invalid repository ID or local directory|No supported config format found"
         r"|Could not detect config format for no config file",
     ),
@@ -122,7 +126,9 @@ SIGNATURES: tuple[tuple[str, str], ...] = (
         r"|exceeds the total number of available \w+ in the placement group|Current node has no \w+ available"
         r"|Not enough resources to allocate \d+ |Ray does not allocate any",
     ),
-    ("illegal_access", r"illegal memory access|device-side assert|unspecified launch failure|Xid"),
+    ("gpu_broken", r"uncorrectable ECC|ECC error|GPU is lost|GPU has fallen off|NVLink error|\bXid\b"),
+    ("segfault", r"Fatal Python error: (?:Segmentation fault|Bus error|Illegal instruction)"),
+    ("illegal_access", r"illegal memory access|device-side assert|unspecified launch failure"),
     ("pool_leak", r"memory leak detected!"),
     (
         "weight_names",
@@ -144,7 +150,8 @@ _ECHO = re.compile(
     r"|Parent process exited|Connection (?:closed|reset) by peer|ConnectionResetError|[Bb]roken ?[Pp]ipe"
     r"|^EOFError\b|recvValue failed|failed to recv, got 0 bytes"
     r"|received errors while waiting for send/recv|Socket Timeout"
-    r"|Could not receive type from FROM_CORE|\bcancelled\b|CancelledError|terminate called|Fatal Python error"
+    r"|Could not receive type from FROM_CORE|\bcancelled\b|CancelledError|terminate called"
+    r"|Fatal Python error: (?!Segmentation fault|Bus error|Illegal instruction)|An exception occurred in a subprocess"
     r"|ChildFailedError|RayChannelError|WorkerCrashedError|ChildProcessError|RayActorError|ActorUnavailableError"
     r"|Frontend process failed during|didn't reply within \d|Background loop |Task finished unexpectedly"
     r"|NCCL communicator was aborted|remote process exited or there was a network error|ncclRemoteError"

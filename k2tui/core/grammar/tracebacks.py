@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from k2tui.core.facts import Fault, Line, Standing, StopSeen
 from k2tui.core.grammar.prefix import parse_line
@@ -36,11 +36,14 @@ _NO_EXCEPTION = re.compile(r"(?:Killed|Aborted|Terminated|Quit|Hangup)\b|\w+:$")
 _REFUSAL = re.compile(
     r"(?:[\w.]*\.)?(?:ValueError|AssertionError|\w*ValidationError|ArgumentError)\b|Value error, |Assertion failed, "
 )
-_SETTINGS = frozenset(("bad_argument", "remote_code", "model_not_found", "quantization", "unknown_architecture"))
+_SETTINGS = frozenset(
+    ("bad_argument", "remote_code", "model_not_found", "model_gated", "quantization", "unknown_architecture")
+)
 _NO_SETTINGS = frozenset(("internal_port_taken", "port_taken", "rendezvous", "host_memory", "missing_package"))
 """Failure classes that a setting causes, and such that no setting causes, whatever the exception is called."""
 _BENIGN = re.compile(r"Exception ignored in|--- Logging error ---")
-_THREAD = re.compile(r"Exception in thread")
+_CAUGHT = re.compile(r"Exception in (?:thread|ASGI application)")
+"""What stands in front of a traceback that ended a thread or a request, and no process."""
 _COMPILER = re.compile(
     r"\berror\s*: |: (?:command )?not found$|nvcc fatal|ptxas fatal|ld: cannot find|undefined reference to"
 )
@@ -83,10 +86,12 @@ class TracebackReader:
     """Follows the tracebacks of one log."""
 
     def __init__(self) -> None:
-        self._chains: dict[str, _Chain] = {}
-        self._headings: dict[str, str] = {}
-        """By speaker, the method that a heading names, or nothing."""
+        self._chains: dict[tuple[str, str, str], _Chain] = {}
+        self._headings: dict[tuple[str, str, str], str] = {}
+        """By voice, the method that a heading names, or nothing."""
         self._count = 0
+        self._headers = 0
+        """Tracebacks that had a head, also those that nobody minds."""
 
     @property
     def active(self) -> bool:
@@ -95,10 +100,11 @@ class TracebackReader:
 
     def read(self, line: Line, previous: str = "", previous_number: int = 0) -> Fault | StopSeen | None:
         """What the line adds to a traceback; `previous` is the log's last line before it that was not blank."""
-        message, chain = line.message, self._chains.get(line.speaker)
+        message, chain = line.message, self._chain_of(line)
         if message.startswith(REQUEST_LOGS):
             return None
         if HEADER in message:
+            self._headers += 1
             self._begin(line, chain, previous)
             return None
         if chain is None:
@@ -106,15 +112,27 @@ class TracebackReader:
                 if len(self._headings) > _CHAINS:
                     self._headings.clear()
                 named = _METHOD.search(message)
-                self._headings[line.speaker] = named[1] if named else ""
+                self._headings[line.voice] = named[1] if named else ""
             elif message.startswith((DIRECT, DURING)):
                 return self._begin_without_header(line, parse_line(previous, previous_number))
+            elif not self._headers and FRAME.match(message):
+                self._begin(line, None, "")  # the log was cut here: its first traceback has lost its head
+                return self._continue(line, self._chains[line.voice])
             return None
         if line.level != chain.level or (line.stamp is not None and chain.level is None):
             if chain.state == "message":
-                del self._chains[line.speaker]
+                del self._chains[line.voice]
             return None
         return self._continue(line, chain)
+
+    def _chain_of(self, line: Line) -> _Chain | None:
+        """The traceback that the line may go on; one whose head stood in a bar had lost the service in front."""
+        chain = self._chains.get(line.voice)
+        if chain is None and line.service:
+            chain = self._chains.pop((line.host, "", line.speaker), None)
+            if chain is not None:
+                self._chains[line.voice] = chain
+        return chain
 
     def _begin(self, line: Line, chain: _Chain | None, previous: str) -> None:
         if chain is not None and (chain.state == "joined" or (chain.state == "frames" and chain.frames == 0)):
@@ -122,7 +140,7 @@ class TracebackReader:
             return
         if len(self._chains) >= _CHAINS:
             self._chains.clear()
-        method = self._headings.pop(line.speaker, None)
+        method = self._headings.pop(line.voice, None)
         heading = method is not None or _HEADING.search(line.message) is not None
         bare = not line.is_record
         before = parse_line(previous)
@@ -133,12 +151,12 @@ class TracebackReader:
         elif line.rank is not None and line.level is None and line.message.startswith(HEADER):
             heading = True
         self._count += 1
-        self._chains[line.speaker] = _Chain(
+        self._chains[line.voice] = _Chain(
             self._count,
             heading=heading,
             bare=bare,
             after_record=(before.is_record and not line.speaker and line.message.startswith(HEADER))
-            or _THREAD.match(before.message) is not None,
+            or _CAUGHT.match(before.message) is not None,
             level=line.level,
             rank=line.rank,
             phase=phase_of(method) if method else None,
@@ -150,7 +168,7 @@ class TracebackReader:
         if before.is_record or not _is_exception(before.message):
             return None
         self._begin(line, None, "")
-        chain = self._chains[line.speaker]
+        chain = self._chains[line.voice]
         fault = self._exception(before, chain)
         chain.state, chain.joint = "joined", line.message
         return fault
@@ -190,13 +208,15 @@ class TracebackReader:
         """A message of several lines: the first that states the fault is wanted."""
         text = line.message.strip()
         chain.lines -= 1
-        if chain.lines <= 0 or (chain.blank and not chain.building):
-            del self._chains[line.speaker]
+        bare = chain.text.endswith(":")
+        if chain.lines <= 0 or (chain.blank and not chain.building and not bare):
+            del self._chains[line.voice]
             return None
         states_it = (
             text.startswith(("Value error, ", "Assertion failed, "))
             or ("Tried to allocate" in text and "Tried to allocate" not in chain.text)
             or (chain.building and _COMPILER.search(text) is not None)
+            or (bare and failure_of(text) != UNKNOWN)
         )
         if not states_it:
             return None
@@ -234,7 +254,7 @@ def _is_worker(line: Line) -> bool:
 
 
 def _with_rank(line: Line, rank: str) -> Line:
-    return Line(line.text, line.message, line.number, line.stamp, rank, line.speaker, line.level)
+    return replace(line, rank=rank)
 
 
 def _note_frame(chain: _Chain, file: str, function: str) -> None:

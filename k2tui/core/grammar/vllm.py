@@ -182,6 +182,7 @@ RULES: tuple[Rule, ...] = tuple(
         ("vLLM gRPC server started on", _grpc_port),
         ("Server is ready to accept requests", says(ServerReady())),
         # ends
+        ("has been marked dead because", says(Waiting("node_dead"))),
         ("No available shared memory broadcast block", says(Waiting("peer_silent"))),
         ("EngineCore failed to start", says(EndSeen())),
         ("Got fatal signal from worker processes", says(EndSeen())),
