@@ -15,54 +15,6 @@ STOPPED, CRASHED, REFUSED = LaunchKind.STOPPED, LaunchKind.CRASHED, LaunchKind.M
 P = LaunchPhase
 
 
-@pytest.mark.parametrize(
-    ("name", "engine", "kind", "phase", "line_number", "failure"),
-    [
-        ("sglang0514-h200-badflag", "sglang", REFUSED, P.ARGS, 376, "bad_argument"),
-        ("sglang0514-h200-oldflag", "sglang", REFUSED, P.ARGS, 376, "bad_argument"),
-        ("sglang0514-h200-dsv3", "sglang", CRASHED, P.WEIGHTS, 80, "exception"),
-        ("sglang0514-h200-llama", "sglang", STOPPED, P.SERVING, None, None),
-        ("sglang0514-h200-hs", "sglang", STOPPED, P.SERVING, None, None),
-        ("sglang0514-h200-cap-dsv3-bf16", "sglang", STOPPED, P.SERVING, None, None),
-        ("sglang059-llama-random-ready-sigterm", "sglang", STOPPED, P.SERVING, None, None),
-        ("sglang0518-llama-random-ready-sigterm", "sglang", STOPPED, P.SERVING, None, None),
-        ("sglang0523-aux-hidden", "sglang", STOPPED, P.SERVING, None, None),
-        ("sglang0523-cpu-try1", "sglang", CRASHED, P.ARGS, 24, "missing_package"),
-        ("sglang0523-cpu-try2", "sglang", CRASHED, P.ARGS, 41, "missing_package"),
-        ("sglang0523-cpu-try3", "sglang", CRASHED, P.ARGS, 27, "exception"),
-        ("sglang0523-cpu-try4", "sglang", CRASHED, P.ARGS, 34, "exception"),
-        ("sglang0523-dsv3-crash-in-model-init", "sglang", CRASHED, P.WEIGHTS, 113, "exception"),
-        ("sglang0523-dsv3-crash-in-model-init-2", "sglang", CRASHED, P.WEIGHTS, 119, "exception"),
-        ("sglang0523-dsv3-ready-phase-then-crash-in-warmup", "sglang", CRASHED, P.WARMUP, 158, "exception"),
-        ("sglang0523-lfs-pointer", "sglang", CRASHED, P.WEIGHTS, 101, "corrupt_shard"),
-        ("sglang0523-llama-notriton", "sglang", CRASHED, P.SERVING, 72, "child_killed"),
-        ("sglang0523-memfail", "sglang", CRASHED, P.KV_CACHE, 71, "kv_no_room"),
-        ("sglang0523-missing-shard", "sglang", CRASHED, P.WEIGHTS, 92, "missing_shards"),
-        ("sglang0523-no-such-directory", "sglang", REFUSED, P.ARGS, 52, "model_not_found"),
-        ("sglang0523-port-taken", "sglang", CRASHED, P.WARMUP, 61, "port_taken"),
-        ("sglang0523-port-taken-after-load", "sglang", CRASHED, P.WARMUP, 61, "port_taken"),
-        ("sglang0523-qwen3-ready-load-sigterm", "sglang", STOPPED, P.SERVING, None, None),
-        ("sglang0523-stopped-then-scheduler-sigkill", "sglang", CRASHED, P.WEIGHTS, 81, "child_killed"),
-        ("sglang0523-tp2-capture-ready-sigterm", "sglang", STOPPED, P.SERVING, None, None),
-        ("sglang0523-tp2-kimi-ready-then-scheduler-sigkill", "sglang", CRASHED, P.SERVING, 411, "peer_died"),
-        ("sglang0523-unknown-flag", "sglang", REFUSED, P.ARGS, 478, "bad_argument"),
-        ("sglang0523-wrong-model-path", "sglang", REFUSED, P.ARGS, 60, "model_not_found"),
-        ("vllm032-port-taken", "vllm", CRASHED, P.ARGS, 38, "port_taken"),
-        ("vllm032-qwen3-eager-ready-then-enginecore-sigkill", "vllm", CRASHED, P.READY, 168, "child_died"),
-        ("vllm032-qwen3-ready-then-sigterm", "vllm", STOPPED, P.SERVING, None, None),
-        ("vllm032-unknown-flag", "vllm", REFUSED, P.ARGS, 5, "bad_argument"),
-        ("vllm032-wrong-model-path", "vllm", REFUSED, P.ARGS, 98, "model_not_found"),
-    ],
-)
-def test_a_real_log_tells_its_story(
-    name: str, engine: str, kind: LaunchKind, phase: LaunchPhase, line_number: int | None, failure: str | None
-) -> None:
-    launch = diagnose([real(name)]).launch
-    assert (launch.engine, launch.kind, launch.phase) == (engine, kind, phase)
-    cause = launch.cause
-    assert (cause and cause.line_number, cause and cause.failure) == (line_number, failure)
-
-
 def test_a_real_launch_of_two_ranks_goes_through_every_phase() -> None:
     launch = diagnose([real("sglang0523-tp2-capture-ready-sigterm")]).launch
     assert [span.phase for span in launch.spans] == [
