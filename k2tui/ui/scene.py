@@ -15,6 +15,8 @@ PROBE_PERIOD_S = 2.0
 """How often a node is expected to tell its figures; their ages are measured in it."""
 LOOK_PERIOD_S = 5.0
 """How often a server's process is looked at."""
+_COUNTED_S = 900.0
+"""A longer silence is told in minutes."""
 LONGEST_S = 10.0
 """A scene is drawn again after this, whatever happens: minutes go by."""
 
@@ -50,7 +52,7 @@ class Scene:
     def good_for_s(self) -> float:
         """Seconds until it would read otherwise with nothing new from the fleet: ages grow, clocks run."""
         moving = any(
-            server.status is ServerStatus.LOADING or server.doing or _is_silent(server) for server in self.servers
+            server.status is ServerStatus.LOADING or server.doing or self._counts(server) for server in self.servers
         )
         if moving or any(node.link.phase is LinkPhase.DOWN for node in self.nodes):
             return 1.0
@@ -79,15 +81,17 @@ class Scene:
             return None
         return self.wall + node.reading.clock_offset_s
 
+    def _counts(self, server: ServerView) -> bool:
+        """A silence is told in seconds at first, and who ends it counts down."""
+        launch, now = server.launch, self.log_now(server)
+        if launch is None or launch.silence is None or launch.quiet_since is None or now is None:
+            return False
+        return now - launch.quiet_since < _COUNTED_S
+
     def log_now(self, server: ServerView) -> float | None:
         """The same as the server's log would print it: a container may have a clock of its own."""
         now, launch = self.node_now(server), server.launch
         return now if now is None or launch is None else now - launch.clock_ahead_s
-
-
-def _is_silent(server: ServerView) -> bool:
-    """A silence is told in seconds, and who ends it counts down."""
-    return server.launch is not None and server.launch.silence is not None
 
 
 def _began(launch: Launch, phase: LaunchPhase) -> float | None:
