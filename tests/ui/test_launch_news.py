@@ -19,6 +19,7 @@ from k2tui.core.surroundings import Surroundings
 from k2tui.core.views import ServerStatus, ServerView
 from k2tui.ui.expected import Expected, left_of, left_words, range_words
 from k2tui.ui.scene import Scene
+from k2tui.ui.screens.describe import described
 from k2tui.ui.screens.server import ServerScreen
 from k2tui.ui.spans import Line, text_of, width_of
 from k2tui.ui.widgets.cause_rows import cause_lines, finding_lines, silence_lines, trouble_lines
@@ -240,6 +241,17 @@ async def test_describe_tells_all_of_it() -> None:
     async with app.run_test(size=(120, 50)) as pilot:
         await pilot.press("d")
         await shows(pilot, "usually 3.0 s", "slow: silent 95 s", MISSING.text, THINKS.text)
+
+
+def test_describe_lists_earlier_launches_and_keeps_what_was_slow() -> None:
+    fleet = loading()
+    slow = replace(PAST[0], slower=(LaunchPhase.WEIGHTS,))
+    failed = replace(PAST[1], kind=LaunchKind.CRASHED, ready_s=None, key=replace(KEY, config="other"))
+    fleet.set("kimi", around=Surroundings(past=(slow, failed), key=KEY))
+    rows = described(fleet.server("kimi"), Scene.of(fleet, fleet.clock), fleet)
+    said = texts([row for row in rows if not isinstance(row, str)])
+    assert "ready in 32 s  weights slower than usual" in said
+    assert "crashed  other flags" in said
 
 
 # ---- the cause

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 from textual.geometry import Region
@@ -86,6 +87,10 @@ def describe_screen(name: str, fleet: FleetLike, clock: UiClock) -> TextScreen:
     return TextScreen(f"{server.settings.node} › {name}", described(server, scene, fleet))
 
 
+_EARLIER = 10
+"""As many earlier launches are listed."""
+
+
 def _row(label: str, text: str, role: str = "text") -> Line:
     return ((f"{label:<{LABEL}}", "muted"), (text, role))
 
@@ -111,6 +116,7 @@ def described(server: ServerView, scene: Scene, fleet: FleetLike) -> list[Line |
     rows += facts or [(("not running", "muted"),)]
     if launch is not None:
         rows += _launch_rows(server, launch, scene.log_now(server))
+    rows += _earlier_rows(server)
     if run is not None:
         rows += [(), (("Command of the newest run", "title"),)]
         rows += [f"{name}={value}" for name, value in run.env]
@@ -125,6 +131,21 @@ def described(server: ServerView, scene: Scene, fleet: FleetLike) -> list[Line |
         for other in server.runs:
             said, role = ending(other)
             rows.append(_row(present.run_time(other.run_id), f"{other.run_id}  {said}  {other.started_by or ''}", role))
+    return rows
+
+
+def _earlier_rows(server: ServerView) -> list[Line | str]:
+    """Earlier launches of this model on this node: how long they took, and which phases were slow."""
+    past = server.around.past
+    if not past:
+        return []
+    rows: list[Line | str] = [(), (("Earlier launches of this model here", "title"),)]
+    for one in past[:_EARLIER]:
+        end = one.kind.value if one.ready_s is None else f"ready in {words.duration(one.ready_s)}"
+        flags = "" if server.around.key in (None, one.key) else "  other flags"
+        slow = "".join(f"  {words.PHASE_WORDS[phase]} slower than usual" for phase in one.slower)
+        when = time.strftime("%m-%d %H:%M", time.localtime(one.began_at))
+        rows.append(_row(when, f"{end}{flags}{slow}", "warning" if slow else "text"))
     return rows
 
 
