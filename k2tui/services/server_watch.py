@@ -109,6 +109,7 @@ class ServerWatch:
     async def close(self) -> None:
         """Watch no more; the server is left as it is."""
         await ended(self._ticking, self._asking)
+        self._look_around()  # what a short command has seen is remembered too
         await self._around.close()
         await asyncio.gather(*self._closing, return_exceptions=True)
         if self._log is not None:

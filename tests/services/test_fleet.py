@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from k2tui.services.doors import RealClock
 from k2tui.services.fleet import Fleet, FleetDoors
 from tests.demo.waiting import until
 from tests.fakes.audit import MemoryAudit
+from tests.fakes.history import MemoryHistory
 
 KIMI, NODE = "kimi", "gpu-a"
 PACE = 0.05
@@ -29,8 +31,13 @@ async def _nothing() -> None:
     return None
 
 
-def fleet_on(demo: DemoFleet, settings: Settings | None = None, audit: MemoryAudit | None = None) -> Fleet:
-    doors = FleetDoors(demo.make_link, _nothing, script, audit or MemoryAudit(), RealClock(), None, "tester@here")
+def fleet_on(
+    demo: DemoFleet,
+    settings: Settings | None = None,
+    audit: MemoryAudit | None = None,
+    history: MemoryHistory | None = None,
+) -> Fleet:
+    doors = FleetDoors(demo.make_link, _nothing, script, audit or MemoryAudit(), RealClock(), history, "tester@here")
     return Fleet(settings or demo.settings, doors, simulated=True)
 
 
@@ -215,3 +222,26 @@ async def test_an_unknown_server_is_told_with_the_known_ones() -> None:
         with pytest.raises(K2Error, match="kimi") as missing:
             fleet.server("nonsense")
         assert missing.value.exit_code is ExitCode.MISSING
+
+
+def knows(fleet: Fleet, launches: int) -> bool:
+    return len(fleet.server(KIMI).around.past) == launches
+
+
+async def test_launches_are_remembered_and_the_next_one_knows_them() -> None:
+    history = MemoryHistory()
+    async with DemoFleet(1, pace=PACE, up=False) as demo:
+        for round_ in range(2):
+            fleet = fleet_on(demo, history=history)
+            await fleet.open()
+            try:
+                steps = await played(fleet.restart(KIMI))
+                assert steps[-1].exit_code is ExitCode.DONE
+                await until(partial(knows, fleet, round_))
+            finally:
+                await fleet.close()
+            assert len(history.launches) == round_ + 1
+    first, second = history.launches
+    assert first.key == second.key
+    assert first.ready_s is not None
+    assert LaunchPhase.WEIGHTS in first.phases_s
