@@ -34,7 +34,7 @@ from k2tui.core.facts import (
     WeightsBegan,
 )
 from k2tui.core.failing import fail, suspected
-from k2tui.core.findings import of_arguments, of_draft, of_remark
+from k2tui.core.findings import of_arguments, of_draft, of_port, of_remark
 from k2tui.core.launch import Launch, LaunchKind, LaunchPhase, Traffic
 from k2tui.core.movement import OVER, cause_of, marked, move_to, reach
 
@@ -155,8 +155,8 @@ def _port(launch: Launch, fact: PortBound, now: float | None) -> Launch:
     launch = replace(launch, port=fact.port)
     printed = launch.args.get("port", "")
     asked = launch.port_asked or (int(printed) if printed.isdigit() else None)
-    if asked not in (None, 0, fact.port) and launch.kind not in OVER:
-        launch = replace(launch, other_port=cause_of(fact.line, "other_port"))
+    if launch.kind not in OVER:
+        launch = of_port(launch, asked, fact.port, fact.line.number)
     return reach(launch, LaunchPhase.WARMUP, fact.line, now)
 
 

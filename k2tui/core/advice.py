@@ -82,6 +82,9 @@ _ROWS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "nccl_timeout": (
         ("One rank did not come to a collective: look at the last line of each rank, and at its GPU.", INFERRED),
     ),
+    "rdma": (
+        ("Check the RDMA links of both nodes (ibstat, GID index, same partition), and NVSHMEM_HCA_LIST.", INFERRED),
+    ),
     "slow_rank": (
         ("Another rank is missing: look at its node's log first; the rank that says so is healthy.", SOURCE),
         ("If its disk is slow, copy the weights to a local disk, or warm the page cache.", THREAD),

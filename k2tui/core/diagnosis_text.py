@@ -37,7 +37,7 @@ def to_text(diagnosis: Diagnosis, *, width: int | None = None, written_s: float 
     launch, cause = diagnosis.launch, diagnosis.root_cause
     yield verdict(diagnosis)
     if cause is None:
-        yield f"  {_nothing_to_show(launch)}"
+        yield _cut(f"  {_nothing_to_show(launch)}", width)
     else:
         where = f"  line {diagnosis.number(cause)}" + (f" {cause.rank}" if cause.rank else "")
         yield _cut(f"{where}: {cause.line.strip()}", width)
@@ -46,6 +46,8 @@ def to_text(diagnosis: Diagnosis, *, width: int | None = None, written_s: float 
     for more in advice[1:]:
         yield f"  → {_told(more)}"
     for finding in launch.findings:
+        if finding.name == launch.finding:
+            continue
         yield _cut(f"  ! line {finding.line_number}: {finding.text}", width)
     yield from _rest(launch)
 
@@ -107,6 +109,9 @@ def _told(advice: Advice) -> str:
 
 
 def _nothing_to_show(launch: Launch) -> str:
+    found = next((one for one in launch.findings if one.name == launch.finding), None)
+    if found is not None:
+        return f"line {found.line_number}: {found.text}" if found.line_number else found.text
     return _NO_LINE.get(launch.kind, "the log does not say why")
 
 

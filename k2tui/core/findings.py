@@ -41,6 +41,8 @@ def of_remark(launch: Launch, fact: Remarked) -> Launch:
         case "setting_ignored":
             text = f"{fact.subject} has no effect here, by the engine's own word."
             return _noted(launch, Finding("setting_ignored", text, "source", number))
+        case "backend_used":
+            return _backend_used(launch, fact)
         case "backend_replaced":
             return _backend_replaced(launch, fact)
         case "parsers_detected":
@@ -67,9 +69,35 @@ def of_draft(launch: Launch) -> Launch:
     return _noted(launch, Finding("draft_is_target", text, "inferred", line))
 
 
+def of_port(launch: Launch, asked: int | None, bound: int, number: int) -> Launch:
+    """The web server's own line names another port than the one that was asked for."""
+    if asked in (None, 0, bound):
+        return launch
+    text = f"It listens on port {bound}; {asked} was asked for."
+    return _noted(launch, Finding("other_port", text, "source", number))
+
+
+def of_probed_port(launch: Launch, asked: int | None) -> Launch:
+    """Somebody looked for it on another port than the one that its log names."""
+    return launch if launch.port is None else of_port(launch, asked, launch.port, 0)
+
+
 def runs_otherwise(launch: Launch) -> Finding | None:
     """A finding that contradicts what was asked for in so many words: the launch is misconfigured."""
-    return next((found for found in launch.findings if found.name == "backend_ignored"), None)
+    return next((found for found in launch.findings if found.name in _CONTRADICTS), None)
+
+
+def _backend_used(launch: Launch, fact: Remarked) -> Launch:
+    """vLLM's own word for the back-end, against the one that was asked for."""
+    asked = launch.args.get("attention_backend", "None")
+    if asked in _UNSET or _plain(asked) == _plain(fact.subject):
+        return launch
+    text = f"--attention-backend {asked} was asked for, and {fact.subject} is used."
+    return _noted(launch, Finding("backend_ignored", text, "source", fact.line.number))
+
+
+def _plain(backend: str) -> str:
+    return backend.casefold().replace("_", "").removesuffix("vllmv1")
 
 
 def _backend_replaced(launch: Launch, fact: Remarked) -> Launch:
@@ -130,4 +158,5 @@ def _noted(launch: Launch, finding: Finding) -> Launch:
     return replace(launch, findings=(*launch.findings, finding))
 
 
-_ONCE = frozenset(("no_reasoning_parser", "no_tool_parser", "draft_is_target", "on_cpu"))
+_CONTRADICTS = frozenset(("other_port", "backend_ignored"))
+_ONCE = frozenset(("other_port", "no_reasoning_parser", "no_tool_parser", "draft_is_target", "on_cpu"))

@@ -212,8 +212,6 @@ class Launch:
     """The port of the HTTP server's own line."""
     port_asked: int | None = None
     """The port of the command line, where the log shows one."""
-    other_port: Cause | None = None
-    """The line that names another port than the one that was asked for."""
     model: str | None = None
     kv_tokens: int | None = None
     """`max_total_num_tokens`: the KV cache's capacity in tokens."""

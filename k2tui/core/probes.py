@@ -25,6 +25,12 @@ def finding(probe: Mapping[str, object]) -> tuple[str, bool] | None:
     return None
 
 
+def asked_port(probe: Mapping[str, object]) -> int | None:
+    """The port on which the server was meant to be, where the probe says so (`port_asked`)."""
+    port = _number(probe.get("port_asked"))
+    return None if port is None else int(port)
+
+
 def chat_timed_out(probe: Mapping[str, object]) -> bool:
     """A real completion was asked for, and none came."""
     chat = probe.get("chat")

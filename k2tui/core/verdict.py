@@ -8,10 +8,10 @@ from dataclasses import replace
 from k2tui.core.byte_progress import with_bytes
 from k2tui.core.clock import placed
 from k2tui.core.failing import best_suspect
-from k2tui.core.findings import runs_otherwise
+from k2tui.core.findings import of_probed_port, runs_otherwise
 from k2tui.core.launch import Cause, Launch, LaunchKind, LaunchPhase
 from k2tui.core.patience import LIMITS_S, limit_of
-from k2tui.core.probes import chat_timed_out, finding
+from k2tui.core.probes import asked_port, chat_timed_out, finding
 from k2tui.core.silence import Silence, SilenceWord
 from k2tui.core.silence_verdict import NOT_SEEN, SLOW_S, has_long_pauses, judge
 from k2tui.core.surroundings import NOTHING_KNOWN, Surroundings
@@ -58,16 +58,16 @@ def observed(
         return _dead_under_parent(launch, now) if process_alive else launch
     if launch.kind in (LaunchKind.STOPPED, LaunchKind.MISCONFIGURED):
         return launch
+    if probe is not None:
+        launch = of_probed_port(launch, asked_port(probe))
+    if serves(launch) and (otherwise := runs_otherwise(launch)) is not None:
+        return replace(launch, kind=LaunchKind.MISCONFIGURED, finding=otherwise.name)
     if probe is not None and (serves(launch) or launch.is_job):
         if chat_timed_out(probe):
             return replace(launch, kind=LaunchKind.HUNG, detail=None, cause=_silent_cause(launch, believe_health=True))
         if (found := finding(probe)) is not None:
             kind = LaunchKind.MISCONFIGURED if found[1] else LaunchKind.DEGRADED
             return replace(launch, kind=kind, finding=found[0], detail=None)
-    if serves(launch) and launch.other_port is not None:
-        return replace(launch, kind=LaunchKind.MISCONFIGURED, cause=launch.other_port)
-    if serves(launch) and (otherwise := runs_otherwise(launch)) is not None:
-        return replace(launch, kind=LaunchKind.MISCONFIGURED, finding=otherwise.name)
     if quiet_s is None:
         return launch
     return _by_silence(launch, quiet_s, process_alive, around)

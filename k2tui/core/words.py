@@ -41,6 +41,7 @@ FAILURE_WORDS: Mapping[str, str] = {
     "gloo_mesh": "the nodes can't reach each other",
     "nccl": "NCCL failed",
     "nccl_timeout": "a collective operation timed out",
+    "rdma": "the network between the GPUs of the nodes failed",
     "slow_rank": "one rank waits for others that are not done",
     "peer_died": "another process died first",
     "peer_silent": "a worker does not answer",

@@ -300,5 +300,7 @@ def test_an_uncaught_traceback_of_the_main_script_is_a_crash() -> None:
         "    run_server(server_args)",
     )
     assert cause(*lines, "ModuleNotFoundError: No module named 'torchvision'")[0] is LaunchKind.CRASHED
-    assert cause(*lines, "ValueError: tp_size must be divisible by nnodes")[0] is LaunchKind.MISCONFIGURED
+    assert cause(*lines, "ValueError: the tokenizer's class is not known")[0] is LaunchKind.CRASHED
+    reads = '  File "/opt/sglang/srt/server_args.py", line 2101, in check_server_args'
+    assert cause(*lines, reads, "ValueError: tp_size must be divisible by nnodes")[0] is LaunchKind.MISCONFIGURED
     assert cause(*lines, "KeyboardInterrupt")[0] is LaunchKind.STOPPED

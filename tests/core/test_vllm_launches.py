@@ -56,7 +56,7 @@ def test_the_engine_v0_loads_in_two_processes_of_which_none_is_a_draft() -> None
 
 def test_the_engine_v0_comes_up() -> None:
     launch = read(*V0_START, *V0_LOADED, *V0_UP)
-    assert (launch.kind, launch.version, launch.port, launch.other_port) == (K.READY, "0.6.6", 8001, None)
+    assert (launch.kind, launch.version, launch.port, launch.findings) == (K.READY, "0.6.6", 8001, ())
     assert [span.phase for span in launch.spans] == [
         P.ARGS, P.DISTRIBUTED, P.WEIGHTS, P.POSTPROCESS, P.KV_CACHE, P.CUDA_GRAPH, P.WARMUP, P.READY,
     ]  # fmt: skip

@@ -34,6 +34,7 @@ _KILLED = re.compile(
     r"|^\S+: line \d+: +\d+ (?:Killed|Aborted|Terminated|Segmentation fault)\b"
 )
 
+_RDMA = re.compile(r"\bibv_\w+ failed|nvshmem\S*:\d+: (?:non-zero status|NULL value|.*failed)")
 _EXITED = re.compile(r"(?P<service>[\w.-]+) exited with code (?P<code>\d{1,3})$")
 
 
@@ -90,6 +91,11 @@ def _host_killed(line: Line) -> LaunchFact:
     return Fault(line.message, "host_memory", line=line)
 
 
+def _native(line: Line) -> LaunchFact | None:
+    """A library in C that says why it gives up, without an exception of Python's."""
+    return Fault(line.message, "rdma", line=line) if _RDMA.search(line.message) else None
+
+
 def _compiler(line: Line) -> LaunchFact:
     return Fault(line.message, "build_failed", line=line)
 
@@ -138,6 +144,8 @@ RULES: tuple[Rule, ...] = tuple(
         ("vllm.entrypoints.openai.api_server", _asked),
         ("TCP client failed to connect", says(Waiting("rendezvous"))),
         ("Out of memory: Killed process", _host_killed),
+        ("ibv_", _native),
+        ("nvshmem", _native),
         (": fatal error: ", _compiler),
         ("Saving hidden states to", says(JobSeen())),
         ("Loading dataset from", says(JobSeen())),

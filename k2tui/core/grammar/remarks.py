@@ -22,6 +22,7 @@ _BACKEND = re.compile(
 _UNSUPPORTED = re.compile(
     r"[`'\"]?([a-z][\w.-]*)[`'\"]? (?:attention )?back-?end (?:is not|isn't|does not|is only)[^.]{0,80}"
 )
+_USED = re.compile(r"\bUsing (\w+) attention backend out of potential backends")
 _DETECTED = re.compile(r"reasoning_parser=([\w.-]+), tool_call_parser=([\w.-]+)")
 
 
@@ -44,6 +45,11 @@ def _backend(line: Line) -> LaunchFact | None:
     return Remarked("backend_replaced", line.message[:400], found[1], line=line)
 
 
+def _backend_used(line: Line) -> LaunchFact | None:
+    found = _USED.search(line.message)
+    return Remarked("backend_used", found[1], "", line=line) if found else None
+
+
 def _detected(line: Line) -> LaunchFact | None:
     found = _DETECTED.search(line.message)
     return Remarked("parsers_detected", found[1], found[2], line=line) if found else None
@@ -64,6 +70,7 @@ RULES: tuple[Rule, ...] = tuple(
         ("all back to ", _backend),
         ("alling back to ", _backend),
         ("witching to ", _backend),
+        ("attention backend out of potential backends", _backend_used),
         ("Auto-detected template features", _detected),
         ("available_cpu_mem=", _on_cpu),
         ("Automatically detected platform cpu", _on_cpu),

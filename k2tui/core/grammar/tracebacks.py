@@ -33,9 +33,10 @@ _HEADING = re.compile("|".join((*map(re.escape, HEADINGS), r"[Ii]nitialization f
 _METHOD = re.compile(r"method '?(\w+)")
 _EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?:: |:?$)")
 _NO_EXCEPTION = re.compile(r"(?:Killed|Aborted|Terminated|Quit|Hangup)\b|\w+:$")
-_REFUSAL = re.compile(
-    r"(?:[\w.]*\.)?(?:ValueError|AssertionError|\w*ValidationError|ArgumentError)\b|Value error, |Assertion failed, "
-)
+_REFUSED_TYPE = re.compile(r"(?:[\w.]*\.)?(?:\w*ValidationError|ArgumentError)\b|Value error, |Assertion failed, ")
+"""Only a reader of arguments raises these."""
+_REFUSAL = re.compile(r"(?:[\w.]*\.)?(?:ValueError|AssertionError|OSError|NotImplementedError)\b")
+"""And these, where the arguments are read."""
 _SETTINGS = frozenset(
     ("bad_argument", "remote_code", "model_not_found", "model_gated", "quantization", "unknown_architecture")
 )
@@ -246,7 +247,9 @@ def _is_refusal(text: str, failure: str, chain: _Chain) -> bool:
         return True
     if failure in _NO_SETTINGS:
         return False
-    return _REFUSAL.match(text) is not None or (chain.arguments and text.startswith(("OSError", "NotImplementedError")))
+    if _REFUSED_TYPE.match(text) is not None:
+        return True
+    return chain.arguments and _REFUSAL.match(text) is not None
 
 
 def _is_worker(line: Line) -> bool:
