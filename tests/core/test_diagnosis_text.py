@@ -33,8 +33,9 @@ def test_every_log_gets_its_three_lines(log: str) -> None:
 def test_every_situation_gets_its_three_lines() -> None:
     for name, data, want in corpus_cases():
         context = {key: want[key] for key in ("observed_at", "process_alive", "probe") if key in want}
-        verdict, line, action, *_ = to_text(diagnose([data], context))
-        assert verdict.startswith(str(want["kind"]).upper()), name
+        diagnosis = diagnose([data], context)
+        verdict, line, action, *_ = to_text(diagnosis)
+        assert verdict.startswith(diagnosis.launch.kind.value.upper()), name
         assert line.startswith("  "), name
         assert action.startswith("  → "), name
 
