@@ -120,6 +120,15 @@ def real_fleet(settings: Settings) -> Fleet:
     return Fleet(settings, real_doors())
 
 
+def looking_fleet(settings: Settings) -> Fleet:
+    """The same without a history: a log that somebody only looks at is no launch of this fleet."""
+    from dataclasses import replace
+
+    from k2tui.services.fleet import Fleet
+
+    return Fleet(settings, replace(real_doors(), history=None))
+
+
 def real_doors(make_link: Callable[[NodeSettings], NodeLink] | None = None) -> FleetDoors:
     """SSH, files and the clock of this machine; the demo brings links of its own."""
     from k2tui.adapters.audit_file import AuditFile
@@ -147,7 +156,8 @@ def _app(args: argparse.Namespace, settings: Settings, *, watch: bool = False) -
     from k2tui.adapters.terminal import need_terminal
 
     need_terminal()
-    _k2app(args, real_fleet(settings), watch=watch).run(mouse=settings.mouse)
+    fleet = looking_fleet(settings) if watch else real_fleet(settings)
+    _k2app(args, fleet, watch=watch).run(mouse=settings.mouse)
     return int(ExitCode.DONE)
 
 

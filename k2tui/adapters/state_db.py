@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import math
 import os
+import queue
 import stat
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from k2tui.adapters.config_file import audit_path
 from k2tui.core.errors import K2Error
-from k2tui.core.history import LaunchKey, PastLaunch
+from k2tui.core.history import LONGEST_S, LaunchKey, PastLaunch
 from k2tui.core.launch import LaunchKind, LaunchPhase
 
 if TYPE_CHECKING:
@@ -57,10 +59,30 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 One that was released is never changed: what comes later is put behind it.
 """
 
+_HALF_MADE = ("no such table", "no such column", "has no column named", "already exists")
+
 KEPT = 50
 """Launches of one model on one host."""
 BUSY_S = 5.0
 """How long a second k2tui may hold the file."""
+
+MOUNTS = Path("/proc/mounts")
+_REMOTE = (
+    "nfs",
+    "cifs",
+    "smb",
+    "fuse.",
+    "lustre",
+    "beegfs",
+    "gpfs",
+    "ceph",
+    "glusterfs",
+    "afs",
+    "9p",
+    "wekafs",
+    "panfs",
+)
+"""Begins of the types of file systems that several machines share: there SQLite's WAL, which shares memory, breaks."""
 
 _PHASES = {phase.value: phase for phase in LaunchPhase}
 _KINDS = {kind.value: kind for kind in LaunchKind}
@@ -81,7 +103,7 @@ class StateDb:
     def __init__(self, path: Path, *, clock: Callable[[], float] = time.time) -> None:
         self._path = path
         self._clock = clock
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="k2tui-state")
+        self._thread = _Thread("k2tui-state")
         self._connection: sqlite3.Connection | None = None
         self._inode: int | None = None
         self._notes: list[str] = []
@@ -107,13 +129,15 @@ class StateDb:
         if self._closed:
             return
         self._closed = True
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._let_go)
-        self._thread.shutdown(wait=False)
+        try:
+            await asyncio.wrap_future(self._thread.submit(self._let_go))
+        finally:
+            self._thread.end()
 
     async def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         if self._closed:
             raise self._refused("k2tui is closing", None)
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._work, work)
+        return await asyncio.wrap_future(self._thread.submit(lambda: self._work(work)))
 
     def _work(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """In the thread: the work on an open file; once more on a new one when that was broken."""
@@ -142,8 +166,10 @@ class StateDb:
         with self._alone():  # a file that is made, migrated or set aside is seen by one k2tui only
             self._inode = self._made()
             self._connection = db = sqlite3.connect(self._path, timeout=BUSY_S, isolation_level=None)
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA synchronous = NORMAL")
+            db.text_factory = _decoded
+            remote = _is_remote(self._path.parent)
+            db.execute(f"PRAGMA journal_mode = {'DELETE' if remote else 'WAL'}")
+            db.execute(f"PRAGMA synchronous = {'FULL' if remote else 'NORMAL'}")
             db.execute("PRAGMA foreign_keys = ON")
             self._migrate(db)
         return db
@@ -226,6 +252,57 @@ class StateDb:
         )
 
 
+class _Thread:
+    """One thread for one thing at a time. The interpreter does not wait for it: a file system may hang for ever."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._due: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def submit(self, work: Callable[[], T]) -> Future[T]:
+        """Do it after all that was asked for before."""
+        future: Future[T] = Future()
+        self._due.put((future, work))
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+            self._thread.start()
+        return future
+
+    def end(self) -> None:
+        """Take nothing more; what was asked for is done first."""
+        self._due.put(None)
+
+    def _run(self) -> None:
+        while (due := self._due.get()) is not None:
+            future, work = due
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                done = work()
+            except BaseException as error:
+                future.set_exception(error)
+            else:
+                future.set_result(done)
+
+
+def _is_remote(folder: Path) -> bool:
+    """It lies on a file system of another machine, as far as this machine tells."""
+    try:
+        lines = MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return False
+    place = f"{os.path.realpath(folder)}/"
+    found = ("", "")
+    for words in (line.split(" ") for line in lines):
+        if len(words) < 3:
+            continue
+        point = words[1].replace("\\040", " ").rstrip("/") + "/"
+        if place.startswith(point) and len(point) >= len(found[0]):  # of two at one place the later lies on top
+            found = (point, words[2])
+    return found[1].startswith(_REMOTE)
+
+
 def _locked(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -282,31 +359,41 @@ def _recalled(db: sqlite3.Connection, host: str, model: str) -> tuple[PastLaunch
         " FROM launches WHERE host = ? AND model = ? ORDER BY began_at DESC, id DESC LIMIT ?",
         (host, model, KEPT),
     ).fetchall()
-    phases: dict[int, list[tuple[str, float | None, int]]] = {}
+    phases: dict[object, list[Sequence[object]]] = {}
     for number, *phase in db.execute(
         "SELECT launch, phase, took_s, slower FROM launch_phases JOIN launches ON id = launch"
         " WHERE host = ? AND model = ?",
         (host, model),
     ):
-        phases.setdefault(number, []).append((phase[0], phase[1], phase[2]))
-    return tuple(_past(host, model, row, phases.get(row[0], ())) for row in launches if row[6] in _KINDS)
+        phases.setdefault(number, []).append(phase)
+    read = (_past(host, model, row, phases.get(row[0], ())) for row in launches)
+    return tuple(past for past in read if past is not None)
 
 
-def _past(host: str, model: str, row: Sequence[object], phases: Sequence[tuple[str, float | None, int]]) -> PastLaunch:
+def _past(host: str, model: str, row: Sequence[object], phases: Sequence[Sequence[object]]) -> PastLaunch | None:
+    """A column holds whatever was written to it: what can't be so is left out, with its row where it names that."""
     _, engine, config, server, run_id, began_at, kind, ready_s, cached_share, pace_per_s, version = row
-    known = [(_PHASES[name], took_s, slower) for name, took_s, slower in phases if name in _PHASES]
+    began, of_kind = _number(began_at), _KINDS.get(kind) if isinstance(kind, str) else None
+    if not (isinstance(config, str) and isinstance(server, str) and isinstance(run_id, str)):
+        return None
+    if began is None or of_kind is None:
+        return None
+    known = [
+        (_PHASES[name], took_s, slower) for name, took_s, slower in phases if isinstance(name, str) and name in _PHASES
+    ]
+    took = [(phase, _number(took_s, most=LONGEST_S)) for phase, took_s, _ in known]
     return PastLaunch(
-        run_id=str(run_id),
-        server=str(server),
-        key=LaunchKey(host, model, _text_or_none(engine), str(config)),
-        began_at=_number(began_at) or 0.0,
-        kind=_KINDS[str(kind)],
-        phases_s={phase: took_s for phase, took_s, _ in known if took_s is not None},
-        ready_s=_number(ready_s),
-        cached_share=_number(cached_share),
+        run_id=run_id,
+        server=server,
+        key=LaunchKey(host, model, _text_or_none(engine), config),
+        began_at=began,
+        kind=of_kind,
+        phases_s={phase: took_s for phase, took_s in took if took_s is not None},
+        ready_s=_number(ready_s, most=LONGEST_S),
+        cached_share=_number(cached_share, most=1.0),
         pace_per_s=_number(pace_per_s),
         version=_text_or_none(version),
-        slower=tuple(phase for phase in LaunchPhase for name, _, slower in known if phase is name and slower),
+        slower=tuple(phase for phase in LaunchPhase for name, _, slower in known if phase is name and slower == 1),
     )
 
 
@@ -319,8 +406,15 @@ def _text_or_none(value: object) -> str | None:
     return _text(value) if isinstance(value, str) else None
 
 
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
+def _number(value: object, *, most: float = math.inf) -> float | None:
+    """Finite, from 0 to `most`; None for all else."""
+    if not isinstance(value, int | float):
+        return None
+    return float(value) if math.isfinite(value) and 0 <= value <= most else None
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
 
 
 def _stamp(at: float) -> str:
@@ -328,10 +422,11 @@ def _stamp(at: float) -> str:
 
 
 def _is_corrupt(error: Exception) -> bool:
-    """Its bytes are no database: what Python gives for all else is a subclass."""
+    """Its bytes are no database (what Python gives for all else is a subclass), or its tables are not all there."""
     import sqlite3  # noqa: PLC0415
 
-    return type(error) is sqlite3.DatabaseError
+    half_made = isinstance(error, sqlite3.OperationalError) and any(words in str(error) for words in _HALF_MADE)
+    return half_made or type(error) is sqlite3.DatabaseError
 
 
 def _reason(error: Exception) -> str:

@@ -9,6 +9,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator
+from difflib import get_close_matches
 from io import BufferedReader
 from pathlib import Path
 
@@ -17,11 +18,21 @@ from k2tui.core.diagnosis import Diagnosis, diagnose, judge
 from k2tui.core.diagnosis_text import phase_line, to_text, verdict
 from k2tui.core.errors import ExitCode, K2Error
 from k2tui.core.intake import LogIntake
-from k2tui.core.launch import LaunchKind
+from k2tui.core.launch import LaunchKind, LaunchPhase
 
 READ_BYTES = 1 << 20
 POLL_S = 0.5
 """Between two looks at a file that grows: a plain file can't be waited for."""
+_CONTEXT: dict[str, tuple[type | tuple[type, ...], str]] = {
+    "observed_at": ((str, int, float), "time"),
+    "process_alive": (bool, "true or false"),
+    "exit_code": (int, "number"),
+    "stop_asked": (bool, "true or false"),
+    "probe": (dict, "object"),
+    "checkpoint": (dict, "object"),
+    "moving": (dict, "object"),
+}
+"""Key to its type, and that in words."""
 GOOD = (LaunchKind.LOADING, LaunchKind.READY, LaunchKind.STOPPED)
 
 
@@ -29,13 +40,20 @@ def main(args: argparse.Namespace) -> int:
     """Read the file, or standard input for `-`, and say what it is. Exit 0 for loading, ready, stopped; else 1."""
     output = Output(as_json=args.json)
     context = _context(args.context)
+    if not args.json:
+        for problem in odd_keys(context or {}):
+            output.aside(f"{args.context}: {problem}")
     if args.follow:
         return _follow(args.file, context, output)
     with _open(args.file) as stream:
         diagnosis = diagnose(_chunks(stream), context)
-        written_s = None if context or args.file == "-" else max(0.0, time.time() - os.fstat(stream.fileno()).st_mtime)
+        written_s = (
+            None
+            if "observed_at" in (context or {}) or args.file == "-"
+            else max(0.0, time.time() - os.fstat(stream.fileno()).st_mtime)
+        )
     _say(diagnosis, output, written_s=written_s)
-    return _code(diagnosis)
+    return int(ExitCode.BAD) if diagnosis.is_empty and diagnosis.lines else _code(diagnosis)
 
 
 def _follow(path: str, context: dict[str, object] | None, output: Output) -> int:
@@ -59,7 +77,7 @@ def _growing(path: str) -> Iterator[tuple[LogIntake, float | None]]:
 
     A file that was cut or replaced is begun anew. Standard input ends at its end.
     """
-    intake, position, caught_up = LogIntake(), 0, False
+    intake, position, caught_up = LogIntake(near=log_clock_now()), 0, False
     stream = _open(path)
     try:
         while True:
@@ -77,7 +95,8 @@ def _growing(path: str) -> Iterator[tuple[LogIntake, float | None]]:
             time.sleep(POLL_S)
             if _is_another(stream, path, position):
                 stream.close()
-                stream, intake, position, caught_up = _open(path), LogIntake(), 0, False
+                stream, intake = _open(path), LogIntake(near=log_clock_now())
+                position, caught_up = 0, False
     finally:
         if path != "-":
             stream.close()
@@ -104,7 +123,7 @@ class Told:
     def __init__(self, output: Output) -> None:
         self._output = output
         self._document: object = None
-        self._step: object = None
+        self._step: tuple[LaunchPhase, str | None, int | None] | None = None
 
     def step(self, diagnosis: Diagnosis) -> None:
         """Say what is new."""
@@ -118,10 +137,10 @@ class Told:
             return
         if launch.kind is not LaunchKind.LOADING:
             return
-        step = (launch.phase, launch.detail)
+        step = (launch.phase, launch.detail, None if launch.progress is None else int(10 * launch.progress.fraction))
         if output.is_terminal:
-            if self._step is not None and step != self._step:
-                output.line(phase_line(launch) or verdict(diagnosis))
+            if self._step is not None and launch.phase is not self._step[0] and (over := phase_line(launch)):
+                output.line(over)
             output.live(_short(verdict(diagnosis), shutil.get_terminal_size().columns))
         elif step != self._step:
             output.line(verdict(diagnosis))
@@ -167,13 +186,25 @@ def _context(path: str | None) -> dict[str, object] | None:
         value = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise _unreadable(path, error) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise K2Error(
             f"{path} is not JSON: {error}", code="bad_context", subject=path, exit_code=ExitCode.USAGE
         ) from error
     if not isinstance(value, dict):
         raise K2Error(f"{path} holds no JSON object", code="bad_context", subject=path, exit_code=ExitCode.USAGE)
     return value
+
+
+def odd_keys(context: dict[str, object]) -> list[str]:
+    """What a context holds that nobody will look at: an unknown key, a value of another type."""
+    odd: list[str] = []
+    for key, value in context.items():
+        if key not in _CONTEXT:
+            close = get_close_matches(key, _CONTEXT, n=1)
+            odd += [f"{key} is unknown; did you mean {close[0]}?"] if close else []
+        elif value is not None and not isinstance(value, _CONTEXT[key][0]):
+            odd.append(f"{key} is not looked at: it is no {_CONTEXT[key][1]}")
+    return odd
 
 
 def _unreadable(path: str, error: OSError) -> K2Error:

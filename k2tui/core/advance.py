@@ -27,6 +27,7 @@ from k2tui.core.facts import (
     RankLoaded,
     Remarked,
     ServerReady,
+    ServiceEnded,
     SlowWork,
     StopSeen,
     VersionSeen,
@@ -34,8 +35,9 @@ from k2tui.core.facts import (
     WeightsBegan,
 )
 from k2tui.core.failing import fail, suspected
+from k2tui.core.figures import whole
 from k2tui.core.findings import of_arguments, of_draft, of_port, of_remark
-from k2tui.core.launch import Launch, LaunchKind, LaunchPhase, Traffic
+from k2tui.core.launch import Launch, LaunchKind, LaunchPhase, Suspect, Traffic
 from k2tui.core.movement import OVER, cause_of, marked, move_to, reach
 
 ONLY_RANK = "rank 0"
@@ -100,6 +102,10 @@ def advance(launch: Launch, fact: LaunchFact, now: float | None) -> Launch:
             return suspected(launch, fact, now)
         case Remarked():
             return of_remark(launch, fact)
+        case ServiceEnded():
+            if fact.code in (0, 130, 143):
+                return advance(launch, StopSeen(line=fact.line), now)
+            return fail(launch, now)
 
 
 def _is_new_start(launch: Launch, after: LaunchPhase) -> bool:
@@ -128,8 +134,8 @@ def _args(launch: Launch, fact: ArgsSeen, now: float | None) -> Launch:
 
 def _ranks_expected(values: Mapping[str, str]) -> int:
     def size(name: str) -> int:
-        text = values.get(name, "1")
-        return int(text) if text.isdigit() and 0 < int(text) < 100_000 else 1
+        number = whole(values.get(name, "1"))
+        return number if number is not None and 0 < number < 100_000 else 1
 
     replicas = 1 if values.get("enable_dp_attention") == "True" else size("dp_size")
     return max(1, size("tp_size") * size("pp_size") * replicas // size("nnodes"))
@@ -152,9 +158,10 @@ def _rank_loaded(launch: Launch, fact: RankLoaded, now: float | None) -> Launch:
 
 
 def _port(launch: Launch, fact: PortBound, now: float | None) -> Launch:
+    if launch.port is not None and launch.port == (launch.port_asked or whole(launch.args.get("port"))):
+        return launch  # it is where it was meant to be; what else binds a port is another's
     launch = replace(launch, port=fact.port)
-    printed = launch.args.get("port", "")
-    asked = launch.port_asked or (int(printed) if printed.isdigit() else None)
+    asked = launch.port_asked or whole(launch.args.get("port"))
     if launch.kind not in OVER:
         launch = of_port(launch, asked, fact.port, fact.line.number)
     return reach(launch, LaunchPhase.WARMUP, fact.line, now)
@@ -175,16 +182,17 @@ def _beat(launch: Launch, beat: Beat, now: float | None) -> Launch:
         return _lives_on(launch, now) if beat.kind is BeatKind.DECODE else launch
     nothing_known = not launch.spans
     if beat.kind is BeatKind.POLL:
-        return _ready(launch, beat.line, now) if nothing_known else launch
+        return _ready(launch, beat.line, now) if nothing_known else replace(launch, health_failed=None)
     if nothing_known:
         launch = _ready(launch, beat.line, now)
-    launch = replace(launch, traffic=_traffic(launch.traffic, beat))
+    if not beat.probe:
+        launch = replace(launch, traffic=_traffic(launch.traffic, beat))
     if beat.kind is BeatKind.DECODE and launch.args.get("node_rank", "0") != "0":
         launch = _ready(launch, beat.line, now)  # a further node never says that it is ready
     if beat.probe or beat.idle:
         return launch
     if beat.kind is not BeatKind.REQUEST:
-        launch = marked(launch, beat.line, now)
+        launch = replace(marked(launch, beat.line, now), suspects=_fresh(launch, now))
     if launch.phase is LaunchPhase.READY:
         launch = move_to(launch, LaunchPhase.SERVING, now)
     return launch
@@ -198,6 +206,13 @@ def _lives_on(launch: Launch, now: float | None) -> Launch:
         return launch
     launch = replace(launch, kind=LaunchKind.READY, cause=None, suspects=(), failed_at=None)
     return move_to(launch, LaunchPhase.SERVING, now)
+
+
+def _fresh(launch: Launch, now: float | None) -> tuple[Suspect, ...]:
+    """What may still explain a failure: an error that the server has long worked on after is none."""
+    if not launch.suspects or now is None:
+        return launch.suspects
+    return tuple(one for one in launch.suspects if one.fatal or one.at is None or now - one.at < _ALIVE_AFTER_S)
 
 
 def _traffic(traffic: Traffic, beat: Beat) -> Traffic:

@@ -48,18 +48,12 @@ _ROWS: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("Fewer loader threads need less memory at a time.", THREAD),
     ),
     "child_killed": (
-        ("Killed from outside, most likely by the kernel's OOM killer: check dmesg -T | grep -i oom.", SOURCE),
-        ("Add swap, or give the loader fewer threads.", THREAD),
+        ("Killed from outside, most likely by the kernel's OOM killer: check dmesg -T | grep -i oom.", INFERRED),
     ),
     "disk_full": (("Free space, delete the last file if it is short, and go on from there.", INFERRED),),
     "open_files": (("Raise the limit of open files (ulimit -n).", INFERRED),),
     # ports and peers
-    "port_taken": (
-        (
-            "Stop what listens on that port (ss -ltnp), or choose another {port}; it is only tried after the load.",
-            SOURCE,
-        ),
-    ),
+    "port_taken": (("Stop what listens on that port (ss -ltnp), or choose another {port}{late}.", SOURCE),),
     "internal_port_taken": (
         ("Start it again: an internal port was taken meanwhile. It is not the port of the HTTP server.", INFERRED),
     ),
@@ -171,9 +165,15 @@ _ROWS: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("The scheduler does not answer its web server: start it again.", INFERRED),
         ("/health may go on answering 200: a completion of one token is a better witness.", THREAD),
     ),
-    UNKNOWN: (("Not a failure that k2tui knows: read the stack above that line, and search for its words.", INFERRED),),
+    UNKNOWN: (
+        (
+            "The line says it in the engine's own words, its stack stands above; k2tui has no advice for it.",
+            INFERRED,
+        ),
+    ),
     # arguments and effects
-    "bad_argument": (("The engine refused its arguments: compare them with this version's --help.", SOURCE),),
+    "bad_argument": (("Compare the arguments with this version's --help.", INFERRED),),
+    "bad_host": (("The address to listen on is not one of this machine (ip addr): change {host}.", SOURCE),),
     "backend_ignored": (
         ("Give a back-end that this build has for this model and GPU, or leave the flag out.", INFERRED),
     ),
@@ -240,8 +240,12 @@ def advice_for(launch: Launch) -> tuple[Advice, ...]:
             ("The log does not say why it ended: check dmesg -T | grep -i oom, and who sent a signal.", INFERRED)
         )
     words = flag_words(launch)
-    said = ((_said(text, words), basis) for text, basis in dict.fromkeys(rows))
-    return tuple(Advice(text, basis) for text, basis in said if text is not None)
+    said: dict[str, str] = {}
+    for row, basis in rows:
+        text = _said(row, words)
+        if text is not None:
+            said.setdefault(text, basis)
+    return tuple(Advice(text, basis) for text, basis in said.items())
 
 
 def _plain(text: str) -> str:

@@ -6,6 +6,7 @@ import re
 
 from k2tui.core.activity import Moving, RankActivity
 from k2tui.core.advance import ONLY_RANK
+from k2tui.core.figures import whole
 from k2tui.core.launch import Launch, LaunchPhase
 
 READS_BYTES_PER_S = 1e6
@@ -17,7 +18,7 @@ RESTS_CPU = 0.05
 _NAMED = re.compile(
     r"Did not receive message from ranks?(?:\(s\))? ([\d, ]+)|Ranks? ([\d, ]+) failed to pass monitoredBarrier"
 )
-_PLAIN_RANK = re.compile(r"TP(\d+)")
+_PLAIN_RANK = re.compile(r"TP([0-9]{1,6})")
 _EVERYBODY_SPEAKS = frozenset(("sglang", None))
 """Other engines let only the first rank say how far it is."""
 
@@ -37,7 +38,7 @@ def behind(launch: Launch, moving: Moving | None = None) -> frozenset[str]:
 def by_number(rank: str) -> tuple[int, str]:
     """What sorts ranks: their last number."""
     digits = re.findall(r"[0-9]+", rank)
-    return int(digits[-1]) if digits else 0, rank
+    return whole(digits[-1]) or 0 if digits else 0, rank
 
 
 def _by_markers(launch: Launch) -> frozenset[str]:

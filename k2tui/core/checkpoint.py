@@ -99,7 +99,7 @@ def from_json(value: object) -> Checkpoint | None:
     path, is_sorted, cached = value.get("path"), value.get("sorted"), value.get("cached_bytes")
     kept = _loaded(files, names)
     return Checkpoint(
-        path=path if isinstance(path, str) else "",
+        path=printable(path) if isinstance(path, str) else "",
         shards=kept,
         troubles=_troubles(kept, names, files, {}, ()),
         index_bytes=_count(value.get("index_bytes")),
@@ -163,7 +163,7 @@ class _Seen:
         cached = [self.cached.get(shard.name) for shard in shards]
         measured = [size for size in cached if size is not None]
         return Checkpoint(
-            path=self.path,
+            path=printable(self.path),
             shards=shards,
             troubles=_troubles(shards, names, (*files,), self.headers, self.leftovers, self.dangling),
             index_bytes=self.index_bytes,

@@ -50,6 +50,11 @@ def placed(at: float, near: float | None) -> float:
     return (moment.replace(year=year, day=28 if leap_day else moment.day) - _EPOCH).total_seconds()
 
 
+def is_yearless(at: float) -> bool:
+    """It comes of a stamp without a year that was not moved to a real one."""
+    return at < _YEARLESS_END
+
+
 def hms(seconds: float) -> str:
     """`0:42`, `3:05` or `1:02:03`; the sign is kept."""
     sign, whole = ("-" if seconds <= -0.5 else ""), round(abs(seconds))

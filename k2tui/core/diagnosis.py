@@ -12,6 +12,7 @@ from k2tui.core.behind import behind, by_number
 from k2tui.core.checkpoint import from_json as checkpoint_from_json
 from k2tui.core.clock import clock_or_none
 from k2tui.core.eta import eta_s
+from k2tui.core.figures import finite
 from k2tui.core.flag_ages import version_of
 from k2tui.core.grammar.prefix import stamp_of
 from k2tui.core.intake import LogIntake
@@ -23,6 +24,8 @@ from k2tui.core.verdict import progress_line
 __all__ = ["Diagnosis", "advice_for", "behind", "diagnose", "judge"]
 
 _BAR_IS_EVIDENCE = frozenset(("disk_will_fill",))
+_EARLIEST, _LATEST = 0.0, 253_370_764_800.0
+"""Log clocks of 1970 and of 9999: outside of these there is no date to place a stamp without a year by."""
 _ORDER_BYTES = 200_000
 _ORDER_LINES = 200
 """What is looked at to tell in which direction a log was written."""
@@ -37,6 +40,13 @@ class Diagnosis:
     """Newline-terminated lines that were read."""
     newest_first: bool = False
     """The log was written upside down, as some exports are; line numbers are of the file as it is."""
+
+    @property
+    def is_empty(self) -> bool:
+        """No line of it says anything of a launch."""
+        launch = self.launch
+        said = launch.engine or launch.spans or launch.suspects or launch.bars or launch.cause
+        return not said and launch.kind is LaunchKind.LOADING
 
     @property
     def root_cause(self) -> Cause | None:
@@ -154,9 +164,8 @@ def judge(intake: LogIntake, context: Mapping[str, object] | None = None) -> Dia
 
 
 def _clock(value: object) -> float | None:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    return clock_or_none(value) if isinstance(value, str) else None
+    at = clock_or_none(value) if isinstance(value, str) else finite(value)
+    return at if at is not None and _EARLIEST <= at < _LATEST else None
 
 
 def _is_newest_first(data: bytes) -> bool:

@@ -8,11 +8,11 @@ from k2tui.core.advice import INFERRED, SOURCE, THREAD, advice_for
 from k2tui.core.diagnosis import Diagnosis, behind
 from k2tui.core.eta import eta_s
 from k2tui.core.flag_ages import version_of
-from k2tui.core.launch import Advice, Launch, LaunchKind, LaunchPhase, Progress
+from k2tui.core.launch import Advice, Launch, LaunchKind, LaunchPhase
 from k2tui.core.verdict import LIMITS_S
 from k2tui.core.words import PHASE_WORDS, duration, failure_words, phase_time
 
-_LONGEST = 2000
+_LONGEST = 600
 """Characters of one line of a log; the rest is in --json."""
 
 _NO_LINE = {
@@ -29,12 +29,17 @@ _BASIS = {SOURCE: "the engine says so", THREAD: "from a public report", INFERRED
 
 
 def to_text(diagnosis: Diagnosis, *, width: int | None = None, written_s: float | None = None) -> Iterator[str]:
-    """Lines for a terminal of `width` columns; the line of the log is cut to it, what to do never is.
+    """Lines for a terminal of `width` columns; the line of the log is cut to two rows, what to do never is.
 
     The first says what it is, the second is the line that matters, the third says what to do. `written_s` is how long
     ago the file was last written to, where that is known.
     """
     launch, cause = diagnosis.launch, diagnosis.root_cause
+    if diagnosis.is_empty:
+        yield "NOTHING in this log is from an engine" + (": it is empty" if not diagnosis.lines else "")
+        yield f"  {diagnosis.lines} lines were read"
+        yield "  → give the log of a server: what SGLang or vLLM print to stderr and stdout"
+        return
     yield verdict(diagnosis)
     if cause is None:
         yield _cut(f"  {_nothing_to_show(launch)}", width)
@@ -49,6 +54,10 @@ def to_text(diagnosis: Diagnosis, *, width: int | None = None, written_s: float 
         if finding.name == launch.finding:
             continue
         yield _cut(f"  ! line {finding.line_number}: {finding.text}", width)
+    if launch.kind is LaunchKind.READY:
+        for doubt in (launch.health_failed, launch.waiting):
+            if doubt is not None:
+                yield _cut(f"  ! line {diagnosis.number(doubt)}: {doubt.line.strip()}", width)
     yield from _rest(launch)
 
 
@@ -66,7 +75,7 @@ def verdict(diagnosis: Diagnosis) -> str:
         head += f" on port {launch.port}" if launch.port is not None else ""
         what = f"launched in {duration(took)}" if took is not None else ""
     elif launch.kind is LaunchKind.LOADING:
-        what = ", ".join(word for word in (_bar(launch.progress), _left(diagnosis)) if word)
+        what = ", ".join(word for word in (_bar(launch), _left(diagnosis)) if word)
     elif launch.finding is not None:
         what = failure_words(launch.finding)
     elif cause is not None:
@@ -92,15 +101,18 @@ def engine_words(launch: Launch) -> str:
     return launch.engine if by_arguments is None else f"{launch.engine} {by_arguments} by its arguments"
 
 
-def _bar(progress: Progress | None) -> str:
-    if progress is None:
-        return ""
+def _bar(launch: Launch) -> str:
+    progress, bar = launch.progress, launch.bars[-1] if launch.bars else None
+    if progress is None or (
+        bar is not None and bar.phase.order < launch.phase.order and progress.done == progress.total
+    ):
+        return ""  # a bar that came to its end in an earlier phase says nothing of this one
     by = " by bytes" if progress.by == "bytes" else ""
     return f"{progress.fraction:.0%}{by}, {progress.done}/{progress.total} {progress.unit}"
 
 
 def _left(diagnosis: Diagnosis) -> str:
-    left = eta_s(diagnosis.bar)
+    left = None if diagnosis.launch.detail == "stalled" else eta_s(diagnosis.bar)
     return "" if left is None else f"{duration(left[0])} to {duration(left[1])} left of this bar"
 
 
@@ -146,5 +158,5 @@ def _took(launch: Launch) -> float | None:
 
 
 def _cut(text: str, width: int | None) -> str:
-    most = _LONGEST if width is None else max(20, width)
+    most = _LONGEST if width is None else max(20, 2 * width)
     return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -250,6 +250,14 @@ class Fault(Fact):
 
 
 @dataclass(frozen=True, slots=True)
+class ServiceEnded(Fact):
+    """Compose says that one of its services ended."""
+
+    service: str
+    code: int
+
+
+@dataclass(frozen=True, slots=True)
 class Remarked(Fact):
     """A line that fails nothing and moves nothing, and yet tells of a setting."""
 
@@ -284,4 +292,5 @@ LaunchFact = (
     | EndSeen
     | Fault
     | Remarked
+    | ServiceEnded
 )

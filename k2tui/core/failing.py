@@ -31,7 +31,7 @@ def suspected(launch: Launch, fault: Fault, now: float | None) -> Launch:
     failure = _OOM_BY_PHASE[phase] if fault.failure == "oom" else fault.failure
     refusal = fault.refusal and launch.phase is LaunchPhase.ARGS
     suspect = Suspect(
-        cause_of(fault.line, failure), fault.text, int(fault.standing), fault.fatal, refusal, fault.chain, phase
+        cause_of(fault.line, failure), fault.text, int(fault.standing), fault.fatal, refusal, fault.chain, phase, now
     )
     kept = launch.suspects
     place = next((at for at, old in enumerate(kept) if fault.chain and old.chain == fault.chain), None)

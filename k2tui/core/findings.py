@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from k2tui.core.facts import ArgsSeen, Remarked
@@ -32,13 +33,15 @@ def of_arguments(launch: Launch, fact: ArgsSeen) -> Launch:
 def of_remark(launch: Launch, fact: Remarked) -> Launch:
     """What a line in passing tells of the settings."""
     number = fact.line.number
+    if launch.phase.order >= LaunchPhase.READY.order:
+        return launch  # from here on anybody's words are printed
     match fact.name:
         case "deprecated_flag":
             instead = f": use {fact.more}" if fact.more else ""
             return _noted(
                 launch, Finding("deprecated_flag", f"{fact.subject} is deprecated{instead}.", "source", number)
             )
-        case "setting_ignored":
+        case "setting_ignored" if fact.line.is_record:
             text = f"{fact.subject} has no effect here, by the engine's own word."
             return _noted(launch, Finding("setting_ignored", text, "source", number))
         case "backend_used":
@@ -102,13 +105,15 @@ def _plain(backend: str) -> str:
 
 def _backend_replaced(launch: Launch, fact: Remarked) -> Launch:
     """The line names what was asked for and what is used instead."""
-    said = fact.subject.casefold()
-    for name in ("attention_backend", "quantization", "moe_runner_backend", "kv_cache_dtype"):
+    said = frozenset(re.findall(r"[\w-]+", fact.subject.casefold()))
+    for name, of in (("attention_backend", "attention"), ("quantization", "quantiz"), ("moe_runner_backend", "moe")):
+        if of not in fact.subject.casefold():
+            continue
         asked = launch.args.get(name, "None")
         if asked in _UNSET or asked.casefold() not in said or asked.casefold() == fact.more.casefold():
             continue
-        text = f"--{name.replace('_', '-')} {asked} was asked for, and {fact.more} is used."
-        return _noted(launch, Finding("backend_ignored", text, "source", fact.line.number))
+        text = f"--{name.replace('_', '-')} {asked} was asked for, and in part at least {fact.more} is used."
+        return _noted(launch, Finding("backend_replaced", text, "source", fact.line.number))
     return launch
 
 
@@ -123,15 +128,15 @@ def _parsers(launch: Launch, number: int) -> Launch:
     if family.thinks and wanted and found in _UNSET - {"auto"}:
         text = f"{family.name} thinks, and no reasoning parser is set: its thoughts come back inside content. "
         launch = _noted(
-            launch, Finding("no_reasoning_parser", f"{text}Set --reasoning-parser {wanted[0]}.", "source", number)
+            launch, Finding("no_reasoning_parser", f"{text}Set --reasoning-parser {wanted[0]}.", "inferred", number)
         )
     elif wanted and found not in _UNSET and found not in wanted:
         text = f"--reasoning-parser {found} is not of this family ({family.name}): {wanted[0]} is."
-        launch = _noted(launch, Finding("other_reasoning_parser", text, "source", number))
+        launch = _noted(launch, Finding("other_reasoning_parser", text, "inferred", number))
     wanted, found = family.tools.get(engine, ()), args.get("tool_call_parser", "None")
     if wanted and found not in _UNSET and found not in wanted:
         text = f"--tool-call-parser {found} is not of this family ({family.name}): {wanted[0]} is."
-        launch = _noted(launch, Finding("other_tool_parser", text, "source", number))
+        launch = _noted(launch, Finding("other_tool_parser", text, "inferred", number))
     return launch
 
 

@@ -28,9 +28,7 @@ SGLANG: Mapping[str, tuple[tuple[str, str], ...]] = {
     "reasoning": (("reasoning_parser", "--reasoning-parser"),),
     "tools": (("tool_call_parser", "--tool-call-parser"),),
     "watchdog": (("watchdog_timeout", "--watchdog-timeout"),),
-    "attention": (("attention_backend", "--attention-backend"),),
-    "draft": (("speculative_draft_model_path", "--speculative-draft-model-path"),),
-    "no_mmap": (("weight_loader_disable_mmap", "--weight-loader-disable-mmap"),),
+    "host": (("host", "--host"),),
 }
 """Purpose to (argument, flag), the newest spelling first. Which version has the argument: flag_ages."""
 
@@ -43,6 +41,9 @@ VLLM: Mapping[str, str] = {
     "graph_sizes": "cudagraph_capture_sizes in --compilation-config, or --max-num-seqs",
     "graphs_off": "--enforce-eager",
     "port": "--port",
+    "host": "--host",
+    "late": "",
+    "dist_addr": "--master-addr",
     "remote_code": "--trust-remote-code",
     "reasoning": "--reasoning-parser",
     "tools": "--tool-call-parser",
@@ -58,11 +59,17 @@ NO_ENGINE: Mapping[str, str] = {
     "graph_sizes": "the sizes of captured graphs",
     "graphs_off": "the engine's flag against CUDA graphs",
     "port": "the port",
+    "host": "the host",
+    "late": "",
+    "dist_addr": "the address of rank 0",
     "remote_code": "--trust-remote-code",
     "reasoning": "the reasoning parser",
     "tools": "the tool-call parser",
 }
 """Where the log does not say whose it is."""
+
+_LATE = "; it is only tried after the load"
+"""SGLang binds its port when the model is loaded; vLLM before."""
 
 
 def flag_words(launch: Launch) -> Mapping[str, str]:
@@ -73,7 +80,7 @@ def flag_words(launch: Launch) -> Mapping[str, str]:
         return NO_ENGINE
     names = launch.arg_names or (arguments(launch.version) if launch.version else frozenset())
     words = {purpose: _spelling(spellings, names) for purpose, spellings in SGLANG.items()}
-    return {purpose: word for purpose, word in words.items() if word is not None}
+    return {purpose: word for purpose, word in words.items() if word is not None} | {"late": _LATE}
 
 
 def _spelling(spellings: tuple[tuple[str, str], ...], names: frozenset[str]) -> str | None:

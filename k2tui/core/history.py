@@ -34,6 +34,8 @@ _NEWEST = 20
 _QUARTILES_FROM = 5
 _LEAST_SPREAD = 0.1
 _NOTICED_S = 5.0
+LONGEST_S = 30 * 86400.0
+"""A phase that took longer did not: the log's clock was set, or its stamps have no year."""
 
 _WITHOUT_TIME = frozenset(
     ("served-model-name", "chat-template", "dist-init-addr", "show-time-cost", "enable-metrics", "crash-dump-folder")
@@ -164,7 +166,7 @@ def past_of(
     phases_s = {
         span.phase: span.elapsed_s
         for span in launch.spans
-        if span.phase in TIMED and span.elapsed_s is not None and span.elapsed_s >= 0
+        if span.phase in TIMED and span.elapsed_s is not None and 0 <= span.elapsed_s <= LONGEST_S
     }
     if not phases_s:
         return None
@@ -177,7 +179,7 @@ def past_of(
         began_at=began_at,
         kind=launch.kind if launch.kind in OVER else LaunchKind.READY,
         phases_s=phases_s,
-        ready_s=total if total is not None and total >= 0 else None,
+        ready_s=total if total is not None and 0 <= total <= LONGEST_S else None,
         cached_share=cached_share,
         pace_per_s=pace_of(target_bar(launch)) if pace_per_s is None else pace_per_s,
         version=launch.version,

@@ -8,7 +8,7 @@ from functools import partial
 
 from k2tui.core.advance import advance
 from k2tui.core.clock import clock_or_none, placed
-from k2tui.core.facts import BarDrawn, LaunchFact, Line
+from k2tui.core.facts import BarDrawn, Fault, LaunchFact, Line, ServiceEnded
 from k2tui.core.grammar import GATE, read_facts
 from k2tui.core.grammar.beats import HEAD, tells_nothing
 from k2tui.core.grammar.prefix import pieces, stamp_of
@@ -18,6 +18,7 @@ from k2tui.core.grammar.tracebacks import TracebackReader
 from k2tui.core.grammar.wrapping import Wrapping
 from k2tui.core.launch import Launch, LaunchKind, LaunchPhase
 from k2tui.core.lines import LineSplitter
+from k2tui.core.movement import BACK_S, without_jump
 from k2tui.core.ring import LineRing
 from k2tui.core.surroundings import NOTHING_KNOWN, Surroundings
 from k2tui.core.verdict import observed
@@ -52,6 +53,10 @@ class LogIntake:
         self._spoke: set[str] = set()
         """Those that said anything at all."""
         self._now: float | None = None
+        self._clock_read: float | None = None
+        """The newest live clock, as the log would print it."""
+        self._future: tuple[float, float] | None = None
+        """(a last progress that lies ahead of that clock, the clock when that was noticed)."""
         self._here: tuple[list[str], int] = ([], 0)
         """The lines that are being read, and which of them."""
         self._stamped_to = 0
@@ -85,7 +90,8 @@ class LogIntake:
         if now is not None and self.last_stamp is not None and self.last_stamp != before:
             self._zone.see(now, self.last_stamp)
             self._log = replace(self._log, clock_ahead_s=self._zone.ahead_s)
-        self.launch = self._observe(self._log)
+        self._clock_read = self._zone.to_log(now) if now is not None else self._clock_read
+        self.launch = self._observe(self._in_time())
 
     def flush(self) -> None:
         """Look at the unfinished line: the end of the file, or nothing came for a while."""
@@ -93,7 +99,7 @@ class LogIntake:
         if text.strip() and text != self._looked_at:
             self._looked_at = text
             self._look(text, self._number(0))
-            self.launch = self._observe(self._log)
+            self.launch = self._observe(self._in_time())
 
     def observe(
         self,
@@ -106,17 +112,31 @@ class LogIntake:
         around: Surroundings = NOTHING_KNOWN,
     ) -> Launch:
         """What a log alone cannot say: a crash by its exit, a hang by silence, a stop that was asked for."""
+        self._clock_read = self._zone.to_log(now)
         self._observe = partial(
             observed,
-            now=self._zone.to_log(now),
+            now=self._clock_read,
             process_alive=process_alive,
             exit_code=exit_code,
             stop_asked=stop_asked,
             probe=probe,
             around=around,
         )
-        self.launch = self._observe(self._log)
+        self.launch = self._observe(self._in_time())
         return self.launch
+
+    def _in_time(self) -> Launch:
+        """The launch by its log, its last progress not in the future: such a silence begins when that is noticed.
+
+        A clock was set back, or a stamp is not true (a request's text can hold any).
+        """
+        now, since = self._clock_read, self._log.quiet_since
+        if now is None or since is None or since <= now + BACK_S:
+            self._future = None
+            return self._log
+        if self._future is None or self._future[0] != since or self._future[1] > now:
+            self._future = (since, now)
+        return replace(without_jump(self._log, since - self._future[1]), quiet_since=self._future[1])
 
     def _number(self, index: int) -> int:
         return self.ring.line_number_base + self.lines_seen + index + 1
@@ -205,9 +225,9 @@ class LogIntake:
         if (
             reader.active
             or any(word in line.message for word in TRACEBACK_WORDS)
-            or (line.number <= _CUT_LINES and FRAME.match(line.message))
+            or (line.number <= _CUT_LINES and self.last_stamp is None and FRAME.match(line.message))
         ):
-            fact = reader.read(line, *self._last_before(*self._here))
+            fact = reader.read(line, lambda: self._last_before(*self._here))
             if fact is not None:
                 self._apply(fact, None, at)
 
@@ -216,7 +236,11 @@ class LogIntake:
             at = self._bar_time(fact)
         elif at is None:
             at = self._now if self._now is not None else self.last_stamp
-        if fact.line.service and not self._is_of_engine(fact.line.service, engine):
+        if isinstance(fact, ServiceEnded) and fact.service not in self._services:
+            return
+        speaks = engine or (fact.engine if isinstance(fact, Fault) else None)
+        service = "" if isinstance(fact, ServiceEnded) else fact.line.service
+        if service and not self._is_of_engine(service, speaks):
             return
         if engine is not None and self._log.engine is None:
             self._log = replace(self._log, engine=engine)

@@ -166,6 +166,8 @@ class Suspect:
     chain: int = 0
     phase: LaunchPhase | None = None
     """The phase of the rank that failed: by its stack, else by its last marker."""
+    at: float | None = None
+    """Log clock at which it was said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +205,8 @@ class Launch:
     """One for each phase reached, in order of reaching."""
     quiet_since: float | None = None
     """Log clock of the last real progress, None before the first; what the stall rules look at."""
+    marks_back: int = 0
+    """How many of the newest marks in a row were minutes before `quiet_since`: the log's clock may have been set."""
     ranks_expected: int | None = None
     """Ranks of this log by the server's own arguments (tp x pp x dp, of this node); None until they were seen."""
     ranks_seen: frozenset[str] = frozenset()

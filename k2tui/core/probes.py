@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from k2tui.core.figures import finite
+
 _TOOL_MARKS = re.compile(r"<tool_call>|<\|tool_calls?_(?:section_)?begin|<function=|\[TOOL_CALLS\]|<\|python_tag\|>")
 _THINK_END = re.compile(r"</think>|◁/think▷")
 
@@ -82,4 +84,4 @@ def _fills_the_disk(probe: Mapping[str, object]) -> bool:
 
 
 def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return finite(value)

@@ -28,7 +28,9 @@ def about_refused(line: str, engine: str | None, names: frozenset[str]) -> str |
         return None
     if (age := ages(name)) is not None:
         first, last = age
-        until = f" to {last}" if last is not None else ""
-        return f"{flag} is a flag of SGLang {first}{until}, and not of the version that runs here."
+        if last is None and first == VERSIONS[0]:
+            return None  # every known version has it
+        when = f"from {first} on" if last is None else first if first == last else f"{first} to {last}"
+        return f"{flag} is a flag of SGLang {when}, and not of the version that runs here."
     close = get_close_matches(name, names or arguments(VERSIONS[-1]), n=1, cutoff=0.75)
     return f"SGLang has no {flag}; did you mean --{close[0].replace('_', '-')}?" if close else None

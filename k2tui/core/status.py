@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from k2tui.core.launch import Launch, LaunchKind
+from dataclasses import replace
+
+from k2tui.core.launch import Launch, LaunchKind, LaunchPhase
 from k2tui.core.runs import Run
 from k2tui.core.views import Proof, ServerStatus
 
@@ -27,12 +29,16 @@ def server_status(
     launch: Launch | None,
     proof: Proof | None,
     watched_only: bool = False,
+    answers: bool = False,
 ) -> ServerStatus:
     """The word for a server.
 
     `seen_age_s` is the age of the last look at its process or log, None before the first. `watched_only` is a
-    server that k2tui knows by its log alone: there is no run to ask.
+    server that k2tui knows by its log alone: there is no run to ask. `answers`: as `answers_all_the_same` has it;
+    a silence is no more than a suspicion, and an answer wins over it.
     """
+    if answers and launch is not None:
+        launch = without_silence(launch)
     if seen_age_s is None:
         return ServerStatus.UNKNOWN
     if not link_up and seen_age_s > STALE_AFTER_S:
@@ -44,6 +50,42 @@ def server_status(
     if run.alive is False:
         return _ended(run, launch)
     return _by_log(launch, proof)
+
+
+def is_hung_by_silence(launch: Launch | None) -> bool:
+    """Its log says that it came up, and then nothing where something should stand; no line says that it failed."""
+    return (
+        launch is not None
+        and launch.kind is LaunchKind.HUNG
+        and launch.phase.order >= LaunchPhase.READY.order
+        and launch.failed_at is None
+    )
+
+
+def answers_all_the_same(
+    launch: Launch | None,
+    *,
+    silent_s: float | None,
+    proof: Proof | None,
+    proof_age_s: float | None,
+    idle_age_s: float | None,
+) -> bool:
+    """What looks hung by its log has answered since: a completion, or HTTP that says it is well and has nothing to do.
+
+    `idle_age_s` is the age of such an HTTP answer, None without one. A completion that failed since wins over it.
+    """
+    if silent_s is None or not is_hung_by_silence(launch):
+        return False
+    if proof is not None and proof_age_s is not None and proof_age_s < silent_s:
+        return proof.ok
+    return idle_age_s is not None and idle_age_s < silent_s
+
+
+def without_silence(launch: Launch) -> Launch:
+    """A launch that looked hung, as it is when its silence means nothing."""
+    if not is_hung_by_silence(launch):
+        return launch
+    return replace(launch, kind=LaunchKind.READY, detail=None, cause=None, silence=None)
 
 
 def _ended(run: Run, launch: Launch | None) -> ServerStatus:

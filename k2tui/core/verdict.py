@@ -83,7 +83,7 @@ def _gone(launch: Launch, exit_code: int | None) -> Launch:
     if launch.kind in (LaunchKind.CRASHED, LaunchKind.MISCONFIGURED, LaunchKind.STOPPED):
         return launch
     suspect = best_suspect(launch)
-    if suspect is None and (exit_code == 0 or exit_code in _ASKED_EXITS):
+    if (suspect is None or not suspect.fatal) and (exit_code == 0 or exit_code in _ASKED_EXITS):
         return replace(launch, kind=LaunchKind.STOPPED, detail=None)
     kind = LaunchKind.CRASHED
     if exit_code == _REFUSED_EXIT and launch.phase is LaunchPhase.ARGS:
@@ -127,7 +127,7 @@ def _silent_server(launch: Launch, quiet_s: float, process_alive: bool | None) -
     doubt = launch.health_failed is not None
     limit = LIMITS_S[LaunchPhase.SERVING if busy else LaunchPhase.READY]
     by = "requests are in its batch" if busy else "its health check failed"
-    if process_alive and (busy or doubt) and quiet_s > limit:
+    if process_alive and doubt and quiet_s > limit:
         silence = Silence(SilenceWord.HUNG, limit, by, (NOT_SEEN,))
         cause = _silent_cause(launch, believe_health=doubt)
         return replace(launch, kind=LaunchKind.HUNG, detail=None, cause=cause, silence=silence)

@@ -35,6 +35,7 @@ FAILURE_WORDS: Mapping[str, str] = {
     "disk_full": "a disk is full",
     "open_files": "too many files are open",
     # ports and peers
+    "bad_host": "it can't listen on that address",
     "port_taken": "its port is taken",
     "internal_port_taken": "one of its internal ports is taken",
     "rendezvous": "the ranks do not find each other",

@@ -7,6 +7,10 @@ _STEP_S = 900
 _NEAR_S = 120.0
 """A line that was written just now is not older than this, give or take what a clock is off."""
 _SIGHTINGS = 3
+_APART_S = 2.0
+"""Sightings in less time than this are one: what was kept back comes all at once."""
+_WIDEST_S = 26 * 3600.0
+"""No two time zones differ by more."""
 
 
 class LogZone:
@@ -17,19 +21,22 @@ class LogZone:
         """Seconds that the node's clock is ahead of the log's; negative where the log's is ahead."""
         self._seen: float | None = None
         self._times = 0
+        self._counted_at = 0.0
 
     def see(self, now: float, stamp: float) -> None:
         """`stamp` is the newest of bytes that came just now, `now` the node's clock, both naive local seconds.
 
-        One line can be old (it was kept back, or came after a lost connection); several in a row with the same
-        difference are not, and none comes from the future.
+        Lines can be old (they were kept back, or came after a lost connection), but not by the same difference while
+        the clock goes on; none comes from the future, and one without a difference tells that both clocks are one.
         """
         apart = now - stamp
         steps = round(apart / _STEP_S) * float(_STEP_S)
-        if abs(apart - steps) > _NEAR_S:
+        if abs(apart - steps) > _NEAR_S or abs(steps) > _WIDEST_S:
             return
-        self._times = self._times + 1 if steps == self._seen else 1
-        self._seen = steps
+        if steps != self._seen:
+            self._seen, self._times, self._counted_at = steps, 1, now
+        elif now - self._counted_at >= _APART_S:
+            self._times, self._counted_at = self._times + 1, now
         if steps <= 0 or self._times >= _SIGHTINGS:
             self.ahead_s = steps
 

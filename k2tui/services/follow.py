@@ -47,6 +47,8 @@ class LogFollower:
         """Of the file that is read; 0: whatever is there at the first look."""
         self.offset = offset
         """The next byte to come."""
+        self.openings = 0
+        """How often the script was started: what stood in the file by then was not written just now."""
         self.trouble: K2Error | None = None
         """Why nothing comes, when the link is up and the script does not run; None while all is well."""
         self._link, self._script, self._clock = link, script, clock
@@ -64,6 +66,7 @@ class LogFollower:
             try:
                 arguments = (self.path, str(self.inode), str(self.offset), self._before.hex())
                 self._stream = await self._link.open(self._script, arguments)
+                self.openings += 1
             except K2Error as error:
                 self.trouble = error
                 await self._clock.sleep(pause_s)

@@ -137,7 +137,9 @@ class LaunchMemory:
             await asyncio.wait(self._tasks, timeout=CLOSE_S)
             await ended(*self._tasks)
         if self._door is not None:
-            await self._door.close()
+            closing = asyncio.ensure_future(self._door.close())
+            await asyncio.wait({closing}, timeout=CLOSE_S)
+            await ended(closing)
 
     async def _keep(self, known: _Remembered) -> None:
         """Recall once a run, record what is due, recall again."""

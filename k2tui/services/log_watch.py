@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import aclosing
 
 from k2tui.core.errors import K2Error
 from k2tui.core.intake import LogIntake
 from k2tui.core.ring import LineRing
+from k2tui.core.runs import printable
 from k2tui.services.doors import Clock, NodeLink, Script
-from k2tui.services.follow import LogFollower, log_size, read_range
+from k2tui.services.follow import LogChunk, LogFollower, log_size, read_range
 from k2tui.services.tasks import ended
 
 WHOLE_BYTES = 8 << 20
@@ -22,6 +24,7 @@ SLICE_BYTES = 64 << 10
 """What is parsed in one turn of the event loop: a few milliseconds, so that a key is never kept waiting."""
 IDLE_FLUSH_S = 0.2
 """A line without its newline is looked at after this much silence (progress bars)."""
+RETRY_S = 1.0
 
 
 class LogScripts:
@@ -49,7 +52,6 @@ class LogWatch:
     ) -> None:
         self.path = path
         self.ring = LineRing()
-        self.intake = LogIntake(ring=self.ring, engine=engine)
         self.seen_at: float | None = None
         """time.monotonic of the last byte or heartbeat."""
         self.behind_bytes: int | None = None
@@ -59,13 +61,18 @@ class LogWatch:
         """True when a part between head and tail was not read."""
         self.missing = False
         """True while the node says that there is no such file."""
+        self.problem: str | None = None
+        """Why some of it could not be read here, by a fault of k2tui's; None while all is well."""
         self._link, self._scripts, self._clock = link, scripts, clock
         self._log_now, self._on_change, self._engine = log_now, on_change, engine
         self._follower: LogFollower | None = None
         self._task: asyncio.Task[None] | None = None
         self._flush: asyncio.TimerHandle | None = None
         self._backfill_end = 0
+        """What stands before it was there when the node was reached: it was not written just now."""
+        self._openings = 0
         self._feeding = False
+        self.intake = self._new_intake()
 
     def start(self) -> None:
         """Begin to follow, in the background."""
@@ -89,17 +96,29 @@ class LogWatch:
         while self._clock.monotonic() < end:
             follower = self._follower
             if follower is not None and (follower.inode != inode or follower.offset >= size) and not self._feeding:
-                self.intake.flush()
+                self._flush_intake()
                 return
             await self._clock.sleep(0.05)
 
     async def _run(self) -> None:
+        """Until it is closed: a fault of ours costs a slice of the log, never the watch."""
+        while True:
+            try:
+                follower = self._follower or await self._begin()
+                await self._follow(follower)
+                return
+            except Exception as error:
+                self._failed(error)
+                await self._clock.sleep(RETRY_S)
+
+    async def _begin(self) -> LogFollower:
+        """Read the head of a large log, and be ready to follow the rest."""
         inode, size = await self._first_look()
         self._backfill_end = size
         offset = 0
         if size > WHOLE_BYTES:
             await self._feed(await self._read(0, HEAD_BYTES), live=False)
-            self.intake.flush()
+            self._flush_intake()
             offset = size - TAIL_BYTES
             self.skipped = True
             self.ring.clear()
@@ -108,19 +127,28 @@ class LogWatch:
         self._follower = LogFollower(
             self._link, self._scripts.follow, self.path, clock=self._clock, inode=inode, offset=offset
         )
-        async for chunk in self._follower.chunks():
-            self.seen_at = self._clock.monotonic()
-            self.missing = chunk.event == "missing"
-            if chunk.event in ("rotated", "truncated"):
-                self._begin_again(chunk.event)
-            end = chunk.offset + len(chunk.data)
-            self.behind_bytes = None if chunk.size is None else max(0, chunk.size - end)
-            if chunk.data:
-                await self._feed(chunk.data, live=end > self._backfill_end)
-            if end >= self._backfill_end and not self.caught_up:
-                self.caught_up = True
-                self.intake.flush()
-            self._on_change()
+        return self._follower
+
+    async def _follow(self, follower: LogFollower) -> None:
+        async with aclosing(follower.chunks()) as chunks:  # type: ignore[type-var]  # it is an async generator
+            async for chunk in chunks:
+                await self._take(chunk, follower.openings)
+                self._tell_change()
+
+    async def _take(self, chunk: LogChunk, openings: int) -> None:
+        self.seen_at = self._clock.monotonic()
+        self.missing = chunk.event == "missing"
+        if chunk.event in ("rotated", "truncated"):
+            self._begin_again(chunk.event)
+        if chunk.size is not None and openings != self._openings:
+            self._openings, self._backfill_end = openings, chunk.size
+        end = chunk.offset + len(chunk.data)
+        self.behind_bytes = None if chunk.size is None else max(0, chunk.size - end)
+        if chunk.data:
+            await self._feed(chunk.data, live=end > self._backfill_end)
+        if end >= self._backfill_end and not self.caught_up:
+            self.caught_up = True
+            self._flush_intake()
 
     async def _first_look(self) -> tuple[int, int]:
         """(inode, size) of the log, as soon as the node can be asked."""
@@ -140,21 +168,51 @@ class LogWatch:
     async def _feed(self, data: bytes, *, live: bool) -> None:
         """Parse in slices, letting keys and paints through between them."""
         self._feeding = True
-        for start in range(0, len(data), SLICE_BYTES):
-            self.intake.feed(data[start : start + SLICE_BYTES], self._log_now() if live else None)
-            await asyncio.sleep(0)
-        self._feeding = False
+        try:
+            for start in range(0, len(data), SLICE_BYTES):
+                try:
+                    self.intake.feed(data[start : start + SLICE_BYTES], self._log_now() if live else None)
+                except Exception as error:  # the next slice may do better
+                    self._failed(error)
+                await asyncio.sleep(0)
+        finally:
+            self._feeding = False
         if self._flush is not None:
             self._flush.cancel()
         self._flush = asyncio.get_running_loop().call_later(IDLE_FLUSH_S, self._flush_now)
 
     def _flush_now(self) -> None:
-        self.intake.flush()
-        self._on_change()
+        self._flush_intake()
+        self._tell_change()
+
+    def _flush_intake(self) -> None:
+        try:
+            self.intake.flush()
+        except Exception as error:
+            self._failed(error)
+
+    def _tell_change(self) -> None:
+        try:
+            self._on_change()
+        except Exception as error:
+            self._failed(error)
+
+    def _failed(self, error: Exception) -> None:
+        """Keep the first fault: those after it are often its echo."""
+        if self.problem is None:
+            words = printable(f"{type(error).__name__}: {error}")[:200]
+            self.problem = f"log {self.path} could not be read here: {words}"
+
+    def _new_intake(self) -> LogIntake:
+        """To tell the year of a stamp without one, this machine's clock will do until the node's is known."""
+        now = self._log_now()
+        near = self._clock.time() if now is None else now
+        return LogIntake(ring=self.ring, engine=self._engine, near=near)
 
     def _begin_again(self, event: str) -> None:
         """The file was replaced or cut: what comes now is another log."""
-        self.intake = LogIntake(ring=self.ring, engine=self._engine)
+        self.intake = self._new_intake()
+        self.problem = None
         self.skipped = False
         self.ring.extend([f"··· the log was {event} here ···"])
         self._backfill_end = 0

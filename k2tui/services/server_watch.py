@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from k2tui.core.diagnosis import advice_for
 from k2tui.core.errors import K2Error
 from k2tui.core.eta import TimeLeft, time_left
+from k2tui.core.events import Severity
+from k2tui.core.history import since
 from k2tui.core.launch import Launch, LaunchKind, LaunchPhase
 from k2tui.core.link import LinkPhase, LinkState
 from k2tui.core.profiles import flag_value
 from k2tui.core.ring import LineRing
-from k2tui.core.runs import Run
+from k2tui.core.runs import Run, printable
 from k2tui.core.settings import ServerSettings
-from k2tui.core.status import server_status
+from k2tui.core.status import answers_all_the_same, is_hung_by_silence, server_status, without_silence
 from k2tui.core.views import Proof, ServerView, Witness
 from k2tui.services.doors import Clock, NodeLink
 from k2tui.services.http_witness import HttpReading, ask_server
@@ -29,6 +31,8 @@ TICK_S = 1.0
 HTTP_PERIOD_S = 30.0
 """Between two looks at a ready server's HTTP side: each leaves a line in its log."""
 PROOF_RETRY_S = 30.0
+PROOF_OF_HUNG_S = 300.0
+"""What looks hung by its log and has work by its HTTP side is proved again after this time."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,7 @@ class ServerWatch:
         """What the server wants as Bearer; a run's own argv is masked. Never shown."""
         self._link, self._scripts, self._clock = link, scripts, clock
         self._log_now, self._manners, self._on_change = log_now, manners, on_change
+        self._tell, self._told = around.tell, set[str]()
         self._around = SurroundingsWatch(settings, link, around, clock=clock, gpu_busy=gpu_busy, on_change=self.refresh)
         self._log: LogWatch | None = None
         self._empty_ring = LineRing()
@@ -73,6 +78,8 @@ class ServerWatch:
         self._runs_at: float | None = None
         self._proof: Proof | None = None
         self._proof_at: float | None = None
+        self._by_log: Launch | None = None
+        """The launch by its log and its process, before other witnesses are heard."""
         self._proof_tried_at: float | None = None
         self._http_asked_at: float | None = None
         self._asking: asyncio.Task[None] | None = None
@@ -184,7 +191,11 @@ class ServerWatch:
 
     def refresh(self) -> None:
         """Join the witnesses again; tell when the view changed."""
-        view = self._joined()
+        try:
+            view = self._joined()
+        except Exception as error:  # a fault of ours must not stop the screen without a word
+            self._failed(error)
+            return
         if view != self.view:
             self.view = view
             self.changed.set()
@@ -202,7 +213,7 @@ class ServerWatch:
             clock=self._clock,
             log_now=self._log_now,
             on_change=self.refresh,
-            engine=self.settings.engine,
+            engine=None if self.settings.log is not None else self.settings.engine,
         )
         self._log.start()
 
@@ -210,13 +221,30 @@ class ServerWatch:
         """What only time can tell: silence, an exit, an answer that is due."""
         while True:
             await self._clock.sleep(TICK_S)
-            self.refresh()
-            self._look_around()
-            if self._asking is None or self._asking.done():
-                if self._owes_proof():
-                    self._asking = asyncio.ensure_future(self._prove_quietly())
-                elif self._owes_http():
-                    self._asking = asyncio.ensure_future(self._ask_http())
+            try:
+                self._look_again()
+            except Exception as error:
+                self._failed(error)
+
+    def _look_again(self) -> None:
+        self.refresh()
+        self._look_around()
+        if self._log is not None and self._log.problem is not None:
+            self._tell_once(self._log.problem)
+        if self._asking is None or self._asking.done():
+            if self._owes_proof():
+                self._asking = asyncio.ensure_future(self._ask_quietly(self._prove_by_itself))
+            elif self._owes_http():
+                self._asking = asyncio.ensure_future(self._ask_quietly(self._ask_http))
+
+    def _failed(self, error: Exception) -> None:
+        words = printable(f"{type(error).__name__}: {error}")[:200]
+        self._tell_once(f"its state could not be worked out here: {words}")
+
+    def _tell_once(self, sentence: str) -> None:
+        if sentence not in self._told:
+            self._told.add(sentence)
+            self._tell(self.settings.name, sentence, Severity.BAD)
 
     def _look_around(self) -> None:
         log, launch = self._log, self.view.launch
@@ -248,7 +276,8 @@ class ServerWatch:
 
     def _joined(self) -> ServerView:
         now = self._clock.monotonic()
-        launch = self._observed()
+        launch = self._by_log = self._observed()
+        answers = self._answers_all_the_same(now)
         log = self._log
         watched_only = self.settings.log is not None
         seen_at = log.seen_at if watched_only and log is not None else self._runs_at
@@ -259,7 +288,10 @@ class ServerWatch:
             launch=launch,
             proof=self._proof,
             watched_only=watched_only,
+            answers=answers,
         )
+        if answers and launch is not None:
+            launch = without_silence(launch)
         old = self.view.launch
         return ServerView(
             settings=self.settings,
@@ -268,7 +300,7 @@ class ServerWatch:
             runs=self._runs,
             launch=launch,
             advice=self.view.advice if launch == old else (() if launch is None else advice_for(launch)),
-            witnesses=self._witnesses(),
+            witnesses=self._witnesses(answers),
             proof=self._proof,
             proof_at=self._proof_at,
             doing=self.doing,
@@ -279,15 +311,33 @@ class ServerWatch:
             around=self._around.known,
         )
 
-    def _witnesses(self) -> tuple[Witness, ...]:
+    def _answers_all_the_same(self, now: float) -> bool:
+        """See core.status; `now` is time.monotonic."""
+        http, proof_at = self.http, self._proof_at
+        idle = http is not None and http.ok and http.running == 0 and not http.waiting
+        return answers_all_the_same(
+            self._by_log,
+            silent_s=self._silent_s(),
+            proof=self._proof,
+            proof_age_s=None if proof_at is None else now - proof_at,
+            idle_age_s=now - http.at if http is not None and idle else None,
+        )
+
+    def _silent_s(self) -> float | None:
+        """Seconds since the log's last progress; None where a clock is missing."""
+        launch, log_now = self._by_log, self._log_now()
+        if launch is None:
+            return None
+        return since(launch.quiet_since, None if log_now is None else log_now - launch.clock_ahead_s)
+
+    def _witnesses(self, answers: bool) -> tuple[Witness, ...]:
         found: list[Witness] = []
         run = self._run
         if run is not None and self._runs_at is not None and self.settings.log is None:
             as_asked = run.alive is False and run.stop_asked
             found.append(Witness("process", None if as_asked else run.alive, _process_words(run), self._runs_at))
         if self._log is not None and self._log.seen_at is not None:
-            words = "no such file" if self._log.missing else "followed"
-            found.append(Witness("log", not self._log.missing, words, self._log.seen_at))
+            found.append(Witness("log", *_log_words(self._log, answers), self._log.seen_at))
         if self.http is not None:
             found.append(Witness("http", self.http.ok, self.http.says, self.http.at))
         if self._proof is not None and self._proof_at is not None:
@@ -295,9 +345,9 @@ class ServerWatch:
         return tuple(found)
 
     def _serves(self) -> bool:
-        """The log says ready, and as far as is known the process lives and its node can be asked."""
-        launch = self.view.launch
-        ready = launch is not None and launch.kind is LaunchKind.READY
+        """The log says ready, even if it is silent since; its process lives as far as is known; its node is there."""
+        launch = self._by_log
+        ready = launch is not None and (launch.kind is LaunchKind.READY or is_hung_by_silence(launch))
         alive = self.settings.log is not None or (self._run is not None and self._run.alive is not False)
         up = self._link.state.phase is LinkPhase.UP
         return ready and alive and up and self.doing is None and self.port is not None
@@ -307,13 +357,28 @@ class ServerWatch:
             return False
         waited = self._proof_tried_at is None or self._clock.monotonic() - self._proof_tried_at > PROOF_RETRY_S
         doubt = self._proof is None or not self._proof.ok or self._manners.generate == "always"
-        return waited and doubt
+        return waited and (doubt or self._is_old_for_a_silence())
+
+    def _is_old_for_a_silence(self) -> bool:
+        """The log is silent where it should not be: the proof is from before that, or old while there is work to do."""
+        launch, silent_s = self._by_log, self._silent_s()
+        if launch is None or launch.silence is None or silent_s is None or self._proof_at is None:
+            return False
+        age_s = self._clock.monotonic() - self._proof_at
+        idle = self.http is not None and self.http.ok and self.http.running == 0
+        return age_s >= silent_s or (age_s > PROOF_OF_HUNG_S and not idle)
 
     def _owes_http(self) -> bool:
         waited = self._http_asked_at is None or self._clock.monotonic() - self._http_asked_at > HTTP_PERIOD_S
         return waited and self._serves()
 
-    async def _prove_quietly(self) -> None:
+    async def _ask_quietly(self, ask: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await ask()
+        except Exception as error:
+            self._failed(error)
+
+    async def _prove_by_itself(self) -> None:
         await self.prove(frozenset())
 
     async def _ask_http(self) -> None:
@@ -343,6 +408,14 @@ class ServerWatch:
         self.view = replace(self.view, doing=doing)
         self.changed.set()
         self._on_change()
+
+
+def _log_words(log: LogWatch, answers: bool) -> tuple[bool, str]:
+    if log.problem is not None:
+        return False, log.problem
+    if answers:
+        return False, "silent as if it hung, but the server answers"
+    return not log.missing, "no such file" if log.missing else "followed"
 
 
 def _process_words(run: Run) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from k2tui.core.checkpoint import Checkpoint
-from k2tui.core.errors import K2Error
 from k2tui.core.events import Severity
 from k2tui.core.launch import Launch, LaunchKind, LaunchPhase
 from k2tui.core.link import LinkPhase
@@ -23,6 +22,8 @@ from k2tui.services.tasks import ended
 
 TRIES = 3
 """How often a look at the weight files is begun again after a lost connection."""
+AGAIN_S = 60.0
+"""Between two looks at files with troubles: somebody may be mending them."""
 
 
 class SurroundingScripts:
@@ -57,12 +58,13 @@ class SurroundingsWatch:
         on_change: Callable[[], None],
     ) -> None:
         self._settings, self._link, self._around = settings, link, around
-        self._gpu_busy, self._on_change = gpu_busy, on_change
+        self._clock, self._gpu_busy, self._on_change = clock, gpu_busy, on_change
         self._activity = ActivityWatch(link, around.scripts.activity, clock=clock)
         self._checkpoint: Checkpoint | None = None
         self._subject: object = None
         """Which launch the checkpoint was looked at for."""
         self._tries = 0
+        self._looked_at: float | None = None
         self._looking: asyncio.Task[None] | None = None
 
     @property
@@ -81,11 +83,11 @@ class SurroundingsWatch:
     ) -> None:
         """Take the launch as it is now, once a second: look at what is due. `whole`: no byte of its log was skipped."""
         loads = launch.kind is LaunchKind.LOADING and launch.phase.order < LaunchPhase.KV_CACHE.order
-        subject = (log_path, None if run is None else run.run_id)
+        subject = _subject_of(launch, run, log_path)
         if subject != self._subject:
             self._subject, self._checkpoint, self._tries = subject, None, 0
-        if loads and self._checkpoint is None and self._may_look(launch, run):
-            self._tries += 1
+        if loads and self._is_due() and self._may_look(launch, run):
+            self._tries, self._looked_at = self._tries + 1, self._clock.monotonic()
             self._looking = asyncio.ensure_future(self._look(launch, run, subject))
         now = None if log_now is None else log_now - launch.clock_ahead_s
         self._activity.consider(run, launch, now, self._gpu_busy())
@@ -107,8 +109,14 @@ class SurroundingsWatch:
         await ended(self._looking)
         await self._activity.close()
 
+    def _is_due(self) -> bool:
+        if self._checkpoint is None:
+            return self._tries < TRIES
+        waited = self._looked_at is None or self._clock.monotonic() - self._looked_at >= AGAIN_S
+        return bool(self._checkpoint.troubles) and waited
+
     def _may_look(self, launch: Launch, run: Run | None) -> bool:
-        if self.busy or self._tries >= TRIES or self._link.state.phase is not LinkPhase.UP:
+        if self.busy or self._link.state.phase is not LinkPhase.UP:
             return False
         return bool(run.alive) if run is not None else "model_path" in launch.args
 
@@ -116,19 +124,29 @@ class SurroundingsWatch:
         argv, env = _command(launch, run)
         try:
             found = await look(self._link, self._around.scripts.weights, argv=argv, env=env, cwd=self._settings.cwd)
-        except K2Error:
-            return  # begun again with the link; without it, progress is by count
+        except Exception:  # whatever it is: begun again, a few times; without it, progress is by count
+            return
         if subject != self._subject:
             return
         self._tries = TRIES
         if found is None:
             return
-        if launch.phase.order >= LaunchPhase.WEIGHTS.order:
-            found = replace(found, cached_bytes=None)  # by then the load itself has filled the page cache
+        before = self._checkpoint
+        if launch.phase.order >= LaunchPhase.WEIGHTS.order:  # by then the load itself has filled the page cache
+            found = replace(found, cached_bytes=None if before is None else before.cached_bytes)
         self._checkpoint = found
-        if found.troubles and not _downloads(launch):
+        is_news = before is None or before.troubles != found.troubles
+        if found.troubles and is_news and not _downloads(launch):
             self._around.tell(self._settings.name, checkpoint_sentence(found), Severity.BAD)
         self._on_change()
+
+
+def _subject_of(launch: Launch, run: Run | None, log_path: str | None) -> object:
+    """Which launch it is: a run by its id, one in a log that is only watched by its begin and its model."""
+    if run is not None:
+        return log_path, run.run_id
+    began = launch.spans[0].began if launch.spans else None
+    return log_path, began, launch.args.get("model_path")
 
 
 def _command(launch: Launch, run: Run | None) -> tuple[tuple[str, ...], dict[str, str]]:

@@ -53,6 +53,8 @@ def left_of(server: ServerView, node_now: float | None) -> TimeLeft | None:
     if launch is None or launch.detail == SilenceWord.STALLED.value:
         return None
     left = time_left(launch, server.around, node_now)
+    if left is not None and left.basis == "bar" and launch.silence is not None:
+        return None  # a bar that stands still says nothing of its end
     return None if left is None or left.high_s < 0.5 else left
 
 

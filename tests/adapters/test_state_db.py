@@ -19,6 +19,7 @@ from k2tui.adapters import state_db
 from k2tui.adapters.config_file import audit_path
 from k2tui.adapters.state_db import KEPT, MIGRATIONS, StateDb, state_path
 from k2tui.core.errors import K2Error
+from k2tui.core.history import usual
 from k2tui.core.launch import LaunchKind, LaunchPhase
 from k2tui.services.doors import LaunchHistory
 from tests.adapters.recorder import one
@@ -368,3 +369,46 @@ async def test_what_was_asked_for_before_the_end_is_written(path: Path) -> None:
 def test_it_is_loaded_without_sqlite() -> None:
     program = "import sys, k2tui.adapters.state_db; sys.exit('sqlite3' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("value", ["'long'", "x'00ff'", "-3", "9e999", "1e12", "x'ff' || 'a'"])
+async def test_a_value_that_is_no_time_is_left_out(store: StateDb, path: Path, value: str) -> None:
+    await store.record(one(1))
+    raw(
+        path,
+        f"UPDATE launch_phases SET took_s = {value} WHERE phase = 'args'",
+        f"UPDATE launches SET ready_s = {value}",
+    )
+    (back,) = await store.recall("gpu-a", "/m")
+    assert back.phases_s == {LaunchPhase.WEIGHTS: 1.5}
+    assert back.ready_s is None
+    assert usual((back,), LaunchPhase.WEIGHTS, back.key) is not None
+
+
+@pytest.mark.parametrize("column", ["run_id", "server", "config", "began_at", "kind"])
+async def test_a_row_that_does_not_say_what_it_is_of_is_left_out(store: StateDb, path: Path, column: str) -> None:
+    for number in (1, 2):
+        await store.record(one(number))
+    raw(path, f"UPDATE launches SET {column} = x'ff00' WHERE run_id = 'run-1'")
+    assert await store.recall("gpu-a", "/m") == (one(2),)
+
+
+async def test_text_that_is_no_utf_8_breaks_nothing(store: StateDb, path: Path) -> None:
+    await store.record(one(1))
+    raw(path, "UPDATE launches SET version = CAST(x'ff61' AS TEXT)")
+    (back,) = await store.recall("gpu-a", "/m")
+    assert back.version == "\ufffda"
+
+
+@pytest.mark.parametrize("table", ["launches", "launch_phases"])
+async def test_a_file_with_a_table_missing_is_set_aside(path: Path, table: str) -> None:
+    first = StateDb(path)
+    await first.record(one(1))
+    await first.close()
+    raw(path, f"DROP TABLE {table}")
+    store = StateDb(path)
+    await store.record(one(2))
+    assert await store.recall("gpu-a", "/m") == (one(2),)
+    assert "no such table" in store.notes()[0]
+    assert len([*path.parent.glob("state.db.broken-*")]) == 1
+    await store.close()

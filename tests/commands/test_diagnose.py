@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from k2tui.cli import main
+from k2tui.commands import diagnose
 from tests.core.logs import real
 
 LOADING = (
@@ -117,3 +118,10 @@ def test_a_log_that_was_written_just_now_says_nothing_of_the_kind(
 ) -> None:
     assert main(["diagnose", str(log)]) == 0
     assert "→ wait" in capsys.readouterr().out
+
+
+def test_stamps_without_a_year_are_of_this_year_in_a_log_that_is_followed(log: Path) -> None:
+    log.write_text(f"INFO {time.strftime('%m-%d %H:%M:%S')} [core.py:1] hello\n", encoding="utf-8")
+    intake, now = next(diagnose._growing(str(log)))
+    assert now is not None
+    assert intake.last_stamp == pytest.approx(now, abs=120.0)

@@ -107,6 +107,14 @@ def test_a_trouble_is_a_sentence_without_what_steers_a_terminal() -> None:
     ]
 
 
+def test_a_path_is_told_without_what_steers_a_terminal() -> None:
+    answer = told("f 81a4 58 a.safetensors").replace(b"/models/kimi", b"/m/\x1b[2J\xe2\x80\xae")
+    found, context = parse(answer), from_json({"path": "/m/\x1b[2J\u202e", "index": ["a.safetensors"]})
+    assert found is not None
+    assert context is not None
+    assert found.path == context.path == "/m/ [2J "
+
+
 @given(st.binary())
 def test_no_bytes_break_the_reader(noise: bytes) -> None:
     parse(noise)

@@ -40,9 +40,9 @@ def test_every_situation_gets_its_three_lines() -> None:
         assert action.startswith("  → "), name
 
 
-def test_the_line_of_the_log_is_cut_to_the_terminal_and_advice_never_is() -> None:
+def test_the_line_of_the_log_is_cut_to_two_rows_and_advice_never_is() -> None:
     lines = list(to_text(diagnose([real("sglang0523-memfail")]), width=80))
-    assert len(lines[1]) == 80
+    assert len(lines[1]) == 2 * 80
     assert lines[1].endswith("…")
     assert any(len(line) > 80 and line.startswith("  → ") for line in lines)
 

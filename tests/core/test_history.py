@@ -302,3 +302,11 @@ pasts = st.builds(
 def test_a_usual_time_is_an_ordered_range(known: list[PastLaunch], phase: P, like: Temperature | None) -> None:
     found = usual(known, phase, KEY, like=like)
     assert found is None or 0 <= found.low_s <= found.typical_s <= found.high_s
+
+
+@pytest.mark.parametrize("took_s", [-1.0, 31 * 86400.0, 156 * 365 * 86400.0])
+def test_a_phase_that_can_not_have_taken_so_long_is_not_kept(took_s: float) -> None:
+    one = kept(launch(P.READY, weights=took_s))
+    assert one is not None
+    assert P.WEIGHTS not in one.phases_s
+    assert one.ready_s is None or one.ready_s < 30 * 86400.0

@@ -14,6 +14,7 @@ from k2tui.core.facts import (
     BeatKind,
     EndSeen,
     Fault,
+    HealthFailed,
     KvAllocated,
     LaunchFact,
     Line,
@@ -326,10 +327,17 @@ def test_an_idle_server_may_be_silent_for_ever() -> None:
     assert seen(idle, 1e6).kind is K.READY
 
 
-def test_a_server_with_requests_in_its_batch_may_not() -> None:
-    busy = after(DECODE, launch=READY, start=10)
+def test_a_server_whose_last_batch_line_has_requests_is_doubted_and_not_condemned() -> None:
+    busy = after(DECODE, launch=READY, start=10)  # the last line of a streamed request, often
     assert seen(busy, 100).detail == "stalled"
-    assert seen(busy, 400).kind is K.HUNG
+    assert (seen(busy, 400).kind, seen(busy, 400).detail) == (K.READY, "stalled")
+
+
+def test_a_server_whose_own_health_check_fails_and_that_is_silent_hangs() -> None:
+    sick = after(DECODE, HealthFailed(), launch=READY, start=10)
+    assert seen(sick, 400).kind is K.HUNG
+    answers = after(DECODE, HealthFailed(), Beat(BeatKind.POLL, probe=True), launch=READY, start=10)
+    assert seen(answers, 400).kind is K.READY
 
 
 def test_a_dead_scheduler_under_a_living_parent_hangs() -> None:

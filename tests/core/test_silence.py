@@ -22,7 +22,7 @@ from k2tui.core.facts import (
     WeightsBegan,
 )
 from k2tui.core.history import LaunchKey, PastLaunch
-from k2tui.core.launch import PHASES, Launch, LaunchKind, LaunchPhase
+from k2tui.core.launch import PHASES, Cause, Launch, LaunchKind, LaunchPhase
 from k2tui.core.patience import LIMITS_S, limit_of
 from k2tui.core.silence import Silence, SilenceWord
 from k2tui.core.silence_verdict import NOT_SEEN, judge, sentence
@@ -227,7 +227,11 @@ def test_a_hung_server_says_so_too() -> None:
     ready = after(PhaseReached(P.DISTRIBUTED), bar(64), RankLoaded(), ServerReady())
     assert observed(ready, now=1e6, process_alive=True).silence is None
     busy = replace(ready, traffic=replace(ready.traffic, running=2))
-    silence = observed(busy, now=1000.0, process_alive=True).silence
+    doubted = observed(busy, now=1000.0, process_alive=True).silence
+    assert doubted is not None
+    assert doubted.word is W.STALLED
+    sick = replace(busy, health_failed=Cause("Health check failed", 1, None, "no_heartbeat"))
+    silence = observed(sick, now=1000.0, process_alive=True).silence
     assert silence is not None
     assert (silence.word, silence.limit_s) == (W.HUNG, 300)
 

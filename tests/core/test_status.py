@@ -6,7 +6,7 @@ import pytest
 
 from k2tui.core.launch import Launch, LaunchKind, LaunchPhase
 from k2tui.core.runs import Run
-from k2tui.core.status import STALE_AFTER_S, server_status
+from k2tui.core.status import STALE_AFTER_S, answers_all_the_same, server_status
 from k2tui.core.views import Proof, ServerStatus
 
 ALIVE = Run("kimi", "20261129T120000Z-0a1b", "/data/k2tui/runs/kimi/x", alive=True)
@@ -53,3 +53,34 @@ def test_an_old_look_at_a_lost_node_is_stale() -> None:
 def test_a_watched_log_is_judged_by_its_log_alone() -> None:
     status = server_status(seen_age_s=0.1, link_up=True, run=None, launch=LOADING, proof=None, watched_only=True)
     assert status is ServerStatus.LOADING
+
+
+SILENT = Launch(phase=LaunchPhase.SERVING, kind=LaunchKind.HUNG)
+
+
+@pytest.mark.parametrize(
+    ("launch", "proof", "proof_age_s", "idle_age_s", "answers"),
+    [
+        (SILENT, None, None, None, False),
+        (SILENT, GOOD, 10.0, None, True),
+        (SILENT, GOOD, 700.0, None, False),
+        (SILENT, None, None, 10.0, True),
+        (SILENT, None, None, 700.0, False),
+        (SILENT, BAD, 10.0, 5.0, False),
+        (SILENT, BAD, 700.0, 5.0, True),
+        (Launch(phase=LaunchPhase.WEIGHTS, kind=LaunchKind.HUNG), GOOD, 10.0, 10.0, False),
+        (Launch(phase=LaunchPhase.SERVING, kind=LaunchKind.HUNG, failed_at=1.0), GOOD, 10.0, 10.0, False),
+    ],
+)
+def test_an_answer_since_its_log_fell_silent_wins_over_the_silence(
+    launch: Launch, proof: Proof | None, proof_age_s: float | None, idle_age_s: float | None, answers: bool
+) -> None:
+    found = answers_all_the_same(launch, silent_s=600.0, proof=proof, proof_age_s=proof_age_s, idle_age_s=idle_age_s)
+    assert found is answers
+    status = server_status(seen_age_s=0.1, link_up=True, run=ALIVE, launch=launch, proof=proof, answers=found)
+    assert (status is not ServerStatus.HUNG) is answers
+
+
+def test_a_process_that_is_gone_answers_nothing() -> None:
+    status = server_status(seen_age_s=0.1, link_up=True, run=GONE, launch=SILENT, proof=GOOD, answers=True)
+    assert status is ServerStatus.CRASHED

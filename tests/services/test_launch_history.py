@@ -10,6 +10,7 @@ from k2tui.core.checkpoint import Checkpoint, Shard
 from k2tui.core.events import Severity
 from k2tui.core.launch import Launch, LaunchKind
 from k2tui.core.runs import Run
+from k2tui.services import launch_history
 from k2tui.services.launch_history import RETRY_S, LaunchMemory, LaunchSeen
 from tests.core.launches import BEGAN, KEY, TOOK, P, bar, launch, now_in, past
 from tests.fakes.clock import FakeClock
@@ -231,3 +232,9 @@ async def test_without_a_model_or_a_store_nothing_is_remembered(stage: Stage) ->
     homeless.look(LaunchSeen("kimi", "gpu-a", launch(P.READY), run(), whole=True))
     assert homeless.past("kimi") == ()
     await homeless.close()
+
+
+async def test_a_store_that_does_not_let_go_holds_up_no_end(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch_history, "CLOSE_S", 0.05)
+    monkeypatch.setattr(stage.store, "close", asyncio.Event().wait)
+    await asyncio.wait_for(stage.memory.close(), 60.0)

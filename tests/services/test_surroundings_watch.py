@@ -16,6 +16,7 @@ from k2tui.core.launch import Launch, LaunchPhase, Progress
 from k2tui.core.link import LinkPhase, LinkState
 from k2tui.core.runs import Run
 from k2tui.core.settings import ServerSettings
+from k2tui.services import surroundings_watch
 from k2tui.services.doors import RealClock
 from k2tui.services.launch_history import LaunchMemory
 from k2tui.services.surroundings_watch import Around, SurroundingScripts, SurroundingsWatch
@@ -151,3 +152,66 @@ async def test_another_run_is_looked_at_anew(scene: Scene, tmp_path: Path) -> No
     checkpoint = scene.watch.known.checkpoint
     assert checkpoint is not None
     assert len(checkpoint.shards) == 5
+
+
+def started(model: Path, at: float) -> Launch:
+    return advance(Launch(engine="sglang"), ArgsSeen({"model_path": str(model), "tp_size": "1"}), at)
+
+
+async def test_another_start_in_a_log_that_is_only_watched_is_looked_at_anew(scene: Scene, tmp_path: Path) -> None:
+    write_model(tmp_path / "model", 2)
+    write_model(tmp_path / "other", 5)
+    for model, at, shards in (("model", 1.0, 2), ("other", 1.0, 5), ("model", 1.0, 2)):
+        await scene.looked(started(tmp_path / model, at), None)
+        checkpoint = scene.watch.known.checkpoint
+        assert checkpoint is not None
+        assert len(checkpoint.shards) == shards
+    write_model(tmp_path / "model", 3)
+    await scene.looked(started(tmp_path / "model", 2.0), None)
+    assert scene.watch.known.checkpoint is not None
+    assert len(scene.watch.known.checkpoint.shards) == 3
+
+
+async def test_files_that_were_mended_are_seen_while_it_still_loads(
+    scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_model(tmp_path / "model", 4)[1].unlink()
+    run = run_of(tmp_path / "model")
+    await scene.looked(after(), run)
+    write_model(tmp_path / "model", 4)
+    await scene.looked(after(), run)
+    assert scene.watch.known.checkpoint is not None
+    assert scene.watch.known.checkpoint.troubles  # a minute has not gone by
+    monkeypatch.setattr(surroundings_watch, "AGAIN_S", 0.0)
+    await scene.looked(after(WeightsBegan()), run)
+    assert scene.watch.known.checkpoint.troubles == ()
+    assert scene.watch.known.checkpoint.cached_bytes is not None  # as it was before the load
+    scene.look(after(), run)
+    assert not scene.watch.busy
+
+
+async def test_files_that_stay_broken_are_told_once(
+    scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(surroundings_watch, "AGAIN_S", 0.0)
+    write_model(tmp_path / "model", 4)[1].unlink()
+    for _ in range(3):
+        await scene.looked(after(), run_of(tmp_path / "model"))
+    assert len(scene.told) == 1
+
+
+async def test_a_look_that_fails_in_any_way_is_begun_again(
+    scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: object, **__: object) -> None:
+        raise ValueError("no number")
+
+    write_model(tmp_path / "model", 2)
+    with monkeypatch.context() as patch:
+        patch.setattr(surroundings_watch, "look", broken)
+        await scene.looked(after(), run_of(tmp_path / "model"))
+    looking = scene.watch._looking
+    assert looking is not None
+    assert looking.exception() is None
+    await scene.looked(after(), run_of(tmp_path / "model"))
+    assert scene.watch.known.checkpoint is not None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from k2tui.core.facts import Beat, BeatKind, Line
+from k2tui.core.figures import figure, whole
 
 _ROUTES = (
     r"/(?:generate|v1/completions|v1/chat/completions|v1/responses|v1/messages|v1/embeddings|v1/rerank|v1/score"
@@ -67,13 +68,13 @@ def read_beat(line: Line) -> Beat | None:
     if message.startswith("Prefill batch"):
         return _batch(line, BeatKind.PREFILL)
     if found := _STATS.search(message):
-        prompt, generated, running = float(found[1]), float(found[2]), int(found[3])
+        prompt, generated, usage = figure(found[1]), figure(found[2]), figure(found[5])
         return Beat(
             BeatKind.STATS,
-            running=running,
-            queued=int(found[4]) if found[4] else None,
+            running=whole(found[3]),
+            queued=whole(found[4]),
             tokens_per_s=generated,
-            usage=float(found[5]) / 100 if found[5] else None,
+            usage=None if usage is None else usage / 100,
             idle=prompt == 0 and generated == 0,
             line=line,
         )
@@ -112,10 +113,7 @@ def _batch(line: Line, kind: BeatKind) -> Beat:
 def _number(fields: dict[str, str], *names: str) -> float | None:
     for name in names:
         if name in fields:
-            try:
-                return float(fields[name])
-            except ValueError:
-                return None
+            return figure(fields[name])
     return None
 
 

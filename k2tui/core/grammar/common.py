@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from k2tui.core.facts import (
     EndSeen,
@@ -14,6 +13,7 @@ from k2tui.core.facts import (
     Line,
     PortAsked,
     PortBound,
+    ServiceEnded,
     Standing,
     StopSeen,
     Waiting,
@@ -25,6 +25,9 @@ _REFUSED = re.compile(
     r"^[\w./ -]{1,80}: error: "
     r"(?:unrecognized arguments|ambiguous option|argument |the following arguments are required|invalid |.*--)"
 )
+_ARGPARSE = re.compile(
+    r": error: (?:unrecognized arguments: |ambiguous option: |argument \S+: |the following arguments are required: )"
+)
 _PROGRAM = re.compile(r"^(sglang|vllm|launch_server\.py|api_server\.py)\b")
 _ENGINE_OF_PROGRAM = {"sglang": "sglang", "launch_server.py": "sglang", "vllm": "vllm", "api_server.py": "vllm"}
 _ASKED_PORT = re.compile(r"--port[ =](\d{1,5})(?!\d)")
@@ -32,6 +35,7 @@ _URL_PORT = re.compile(r"(?:on|at) (?:https?://)?(?:\S*:)?(\d{1,5})(?!\d)")
 _KILLED = re.compile(
     r"^(?:Killed|Aborted|Terminated|Segmentation fault)(?: +\(core dumped\))?\s*$"
     r"|^\S+: line \d+: +\d+ (?:Killed|Aborted|Terminated|Segmentation fault)\b"
+    r"(?=.*(?:sglang|vllm|python)|[^\w]*$)"
 )
 
 _RDMA = re.compile(r"\bibv_\w+ failed|nvshmem\S*:\d+: (?:non-zero status|NULL value|.*failed)")
@@ -43,12 +47,15 @@ def _refused(line: Line) -> LaunchFact | None:
     if not _REFUSED.match(message):
         return None
     program = _PROGRAM.match(message)
+    if program is None and _ARGPARSE.search(message) is None:
+        return None  # a compiler refuses its own flags in nearly the same words
     engine = _ENGINE_OF_PROGRAM[program[1]] if program else None
     return Fault(message, "bad_argument", fatal=True, refusal=True, engine=engine, line=line)
 
 
 def _bind_failed(line: Line) -> LaunchFact:
-    return Fault(line.message, "port_taken", fatal=True, line=line)
+    failure = "bad_host" if "[Errno 99]" in line.message else "port_taken"
+    return Fault(line.message, failure, fatal=True, line=line)
 
 
 def _port(line: Line) -> LaunchFact | None:
@@ -109,8 +116,9 @@ def _container_ended(line: Line) -> LaunchFact | None:
     found = _EXITED.match(line.message)
     if found is None:
         return None
-    line = replace(line, service=found["service"])
-    return StopSeen(line=line) if found["code"] in ("0", "130", "143") else EndSeen(line=line)
+    if line.is_record:
+        return None
+    return ServiceEnded(found["service"], int(found["code"]), line=line)
 
 
 def _shell(line: Line) -> LaunchFact | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from k2tui.core.facts import Line
+from k2tui.core.grammar.rule import REQUEST_LOGS
 
 _RUNTIME = (
     r"(?:\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d) "  # docker --timestamps
@@ -20,7 +21,7 @@ _RUNTIME = (
 _PROCESS = r"\((?P<process>[A-Za-z][\w.:-]*(?: \w+=\w+)*) pid=(?P<pid>\d+)(?:, ip=[\d.]+)?\) ?"
 _TORCH_RANK = r"\[rank(?P<torch_rank>\d+)\]: ?"
 _SGLANG = (
-    r"\[(?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d{3})?)(?P<ranks>(?: [A-Z][A-Z_]*\d+)*)"
+    r"\[(?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d{3})?)(?P<ranks>(?: [A-Z][A-Z_]*\d{1,6})*)"
     r"(?: encode_\w+(?:\[\d+\])?)?\] ?"  # an encoder's processes
 )
 _VLLM = (
@@ -91,6 +92,10 @@ def pieces(text: str, number: int = 0, *, whole: str | None = None, host: str = 
     """
     cuts = [found.start() for found in _GLUED.finditer(text)]
     if cuts:
+        line = parse_line(text, number, whole=whole, host=host)
+        if line.message.startswith(REQUEST_LOGS):
+            yield line  # users' words may hold a piece of any log
+            return
         own = _PREFIX.match(text)
         stamp_at = own.start("stamp") - 1 if own is not None else -1
         cuts = [cut for cut in cuts if cut not in (0, stamp_at)]

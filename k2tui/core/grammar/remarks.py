@@ -19,9 +19,6 @@ _BACKEND = re.compile(
     r".{0,400}?\b(?:[Ff]all(?:s|ing)?|[Rr]oll(?:s|ing)?|[Ss]witch(?:es|ing)?)[ -]?(?:back )?to "
     r"(?:the )?[`'\"]?([A-Za-z][\w.-]*)"
 )
-_UNSUPPORTED = re.compile(
-    r"[`'\"]?([a-z][\w.-]*)[`'\"]? (?:attention )?back-?end (?:is not|isn't|does not|is only)[^.]{0,80}"
-)
 _USED = re.compile(r"\bUsing (\w+) attention backend out of potential backends")
 _DETECTED = re.compile(r"reasoning_parser=([\w.-]+), tool_call_parser=([\w.-]+)")
 
@@ -32,7 +29,10 @@ def _deprecated(line: Line) -> LaunchFact | None:
 
 
 def _ignored(line: Line) -> LaunchFact | None:
-    found = _IGNORED.search(line.message[:2000])
+    message = line.message[:2000]
+    if not any(word in message for word in ("ignor", "Ignor", "verrid", "verwritten", " effect")):
+        return None
+    found = _IGNORED.search(message)
     if found is None:
         return None
     return Remarked("setting_ignored", next(group for group in found.groups() if group), "", line=line)
@@ -42,7 +42,7 @@ def _backend(line: Line) -> LaunchFact | None:
     found = _BACKEND.match(line.message)
     if found is None:
         return None
-    return Remarked("backend_replaced", line.message[:400], found[1], line=line)
+    return Remarked("backend_replaced", line.message[:400], found[1].rstrip("."), line=line)
 
 
 def _backend_used(line: Line) -> LaunchFact | None:
@@ -63,7 +63,6 @@ RULES: tuple[Rule, ...] = tuple(
     Rule(word, read)
     for word, read in (
         ("' is deprecated", _deprecated),
-        ("--", _ignored),
         ("Ignoring", _ignored),
         ("verrid", _ignored),
         ("allback to ", _backend),
@@ -77,4 +76,4 @@ RULES: tuple[Rule, ...] = tuple(
     )
 )
 """(a word of the line, what it means). None of these moves a launch. A sentence without a rare character in it can't be
-looked for in every line: of settings that are ignored, those are found that are spelt as flags or after a capital."""
+looked for in every line: of settings that are ignored, those are found that are spelt after a capital or with a v."""

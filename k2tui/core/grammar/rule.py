@@ -42,6 +42,15 @@ def says(fact: LaunchFact) -> Reader:
     return read
 
 
+def opens(word: str, fact: LaunchFact) -> Reader:
+    """A rule whose word counts at the head of a message only: users may write it elsewhere."""
+
+    def read(line: Line) -> LaunchFact | None:
+        return replace(fact, line=line) if line.message.lstrip().startswith(word) else None
+
+    return read
+
+
 def reaches(phase: LaunchPhase) -> Reader:
     """A marker of a phase."""
 

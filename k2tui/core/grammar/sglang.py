@@ -24,7 +24,8 @@ from k2tui.core.facts import (
     Waiting,
     WeightsBegan,
 )
-from k2tui.core.grammar.rule import Reader, Rule, reaches, says
+from k2tui.core.figures import whole
+from k2tui.core.grammar.rule import Reader, Rule, opens, reaches, says
 from k2tui.core.grammar.signatures import failure_of
 from k2tui.core.launch import LaunchPhase
 
@@ -42,6 +43,7 @@ _MANY_NAMES = 100
 
 _TOKENS = re.compile(r"#tokens: (\d+)")
 _CAPACITY = re.compile(r"max_total_num_tokens=(\d+)")
+_OWN_WORDS = re.compile(r"\s*(?:RuntimeError: )?(?:Rank \d+ |Subprocess |Scheduler |DP\S* )")
 _WATCHDOG = re.compile(r"[Ww]atchdog timeout \((?!.*soft=True)")
 _CAPTURE = re.compile(r"\bCapture (?:(?:[\w-]+ ){1,7}(?:begin|end|bs|num tokens)\b|num tokens: )")
 _REGISTERED = re.compile(r"\bRegister(?:ing|ed) \d+ cuda graph addresses")
@@ -63,12 +65,13 @@ def _args(line: Line) -> LaunchFact:
 
 def _kv(line: Line) -> LaunchFact:
     found = _TOKENS.search(line.message)
-    return KvAllocated(int(found[1]) if found else None, line=line)
+    return KvAllocated(whole(found[1]) if found else None, line=line)
 
 
 def _capacity(line: Line) -> LaunchFact | None:
     found = _CAPACITY.match(line.message)
-    return CapacitySeen(int(found[1]), line=line) if found else None
+    tokens = whole(found[1]) if found else None
+    return None if tokens is None else CapacitySeen(tokens, line=line)
 
 
 def _watchdog(line: Line) -> LaunchFact | None:
@@ -77,7 +80,9 @@ def _watchdog(line: Line) -> LaunchFact | None:
     return Fault(line.message, "watchdog", Standing.WATCHDOG, fatal=True, line=line)
 
 
-def _child_died(line: Line) -> LaunchFact:
+def _child_died(line: Line) -> LaunchFact | None:
+    if _OWN_WORDS.match(line.message) is None:
+        return None  # somebody quotes it
     return Fault(line.message, failure_of(line.message), Standing.DIED, fatal=True, line=line)
 
 
@@ -93,7 +98,8 @@ def _ended(line: Line) -> LaunchFact | None:
 
 def _grpc_port(line: Line) -> LaunchFact | None:
     found = _GRPC_PORT.search(line.message)
-    return PortBound(int(found[1]), line=line) if found and 0 < int(found[1]) < 65536 else None
+    port = whole(found[1]) if found else None
+    return PortBound(port, line=line) if port is not None and 0 < port < 65536 else None
 
 
 def _ipc_loader(line: Line) -> LaunchFact:
@@ -180,13 +186,13 @@ RULES: tuple[Rule, ...] = tuple(
         ("gRPC encoder server listening on", says(ServerReady())),
         # ends
         ("Health check failed. Server couldn't get a response", says(HealthFailed())),
-        ("SIGTERM received. signum", says(StopSeen())),
+        ("SIGTERM received. signum", opens("SIGTERM received. signum", StopSeen())),
         ("SIGTERM received on node_rank", says(StopSeen())),
-        ("Signal SIGTERM received", says(StopSeen())),
+        ("Signal SIGTERM received", opens("Signal SIGTERM received", StopSeen())),
         ("Received shutdown signal", says(StopSeen())),
-        ("Gracefully exiting... Remaining", says(StopSeen())),
-        ("Received sigquit from a child", says(EndSeen())),
-        ("SIGQUIT received.", says(EndSeen())),
+        ("Gracefully exiting... Remaining", opens("Gracefully exiting... Remaining", StopSeen())),
+        ("Received sigquit from a child", opens("Received sigquit from a child", EndSeen())),
+        ("SIGQUIT received.", opens("SIGQUIT received.", EndSeen())),
         ("atchdog timeout (self.", _watchdog),
         ("scheduler is dead. Please", _child_died),
         ("scheduler died during initialization (", _child_died),

@@ -39,6 +39,7 @@ SIGNATURES: tuple[tuple[str, str], ...] = (
         r"failed to listen on any local network address|is not available in \d+ seconds"
         r"|\w_port \d+ is already in use",
     ),
+    ("bad_host", r"\[Errno 99\]|[Cc]annot assign requested address"),
     ("port_taken", r"error while attempting to bind|\[Errno 98\]|[Aa]ddress already in use|EADDRINUSE"),
     ("rendezvous", r"client socket has timed out|Timed out after \d+ seconds waiting for clients|TCPStore"),
     ("gloo_mesh", r"Gloo connectFullMesh failed"),

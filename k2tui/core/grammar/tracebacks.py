@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from k2tui.core.facts import Fault, Line, Standing, StopSeen
@@ -20,6 +21,7 @@ HEADINGS = (
     "hit an exception",
     "failed to start",
     "Exception in worker",
+    "Engine background task failed",
     "Error executing method",
     "encountered a fatal error",
     "output_handler failed",
@@ -43,8 +45,14 @@ _SETTINGS = frozenset(
 _NO_SETTINGS = frozenset(("internal_port_taken", "port_taken", "rendezvous", "host_memory", "missing_package"))
 """Failure classes that a setting causes, and such that no setting causes, whatever the exception is called."""
 _BENIGN = re.compile(r"Exception ignored in|--- Logging error ---")
-_CAUGHT = re.compile(r"Exception in (?:thread|ASGI application)")
-"""What stands in front of a traceback that ended a thread or a request, and no process."""
+_CAUGHT = re.compile(
+    r"Exception in (?:thread|ASGI application|callback)|Task exception was never retrieved|(?:future|handle): <"
+)
+"""What stands in front of a traceback that ended a thread, a task or a request, and no process."""
+_HELPER = "multiprocessing/resource_tracker.py"
+"""A helper process of Python that tidies up; what it dies of ends nobody."""
+_FOREIGN_LINES = 64
+"""After so many lines of others, a traceback that never came to its exception is over."""
 _COMPILER = re.compile(
     r"\berror\s*: |: (?:command )?not found$|nvcc fatal|ptxas fatal|ld: cannot find|undefined reference to"
 )
@@ -78,9 +86,20 @@ class _Chain:
     built: bool = False
     """The compiler's own line was found."""
     blank: bool = False
+    foreign: int = 0
+    """Lines of the same voice that did not belong to it."""
+    helper: bool = False
+    """It is of a process that nobody needs."""
     lead: Line | None = None
     """The record in front of it, which may state the exception's message first."""
     lines: int = field(default=_MESSAGE_LINES)
+
+
+Before = Callable[[], tuple[str, int]]
+
+
+def _nothing() -> tuple[str, int]:
+    return "", 0
 
 
 class TracebackReader:
@@ -99,14 +118,15 @@ class TracebackReader:
         """It needs to see every line."""
         return bool(self._chains)
 
-    def read(self, line: Line, previous: str = "", previous_number: int = 0) -> Fault | StopSeen | None:
-        """What the line adds to a traceback; `previous` is the log's last line before it that was not blank."""
+    def read(self, line: Line, before: Before = _nothing) -> Fault | StopSeen | None:
+        """What the line adds to a traceback; `before` gives the log's last line in front of it that was not blank,
+        and its number."""
         message, chain = line.message, self._chain_of(line)
         if message.startswith(REQUEST_LOGS):
             return None
         if HEADER in message:
             self._headers += 1
-            self._begin(line, chain, previous)
+            self._begin(line, chain, before()[0])
             return None
         if chain is None:
             if any(heading in message for heading in HEADINGS):
@@ -115,13 +135,14 @@ class TracebackReader:
                 named = _METHOD.search(message)
                 self._headings[line.voice] = named[1] if named else ""
             elif message.startswith((DIRECT, DURING)):
-                return self._begin_without_header(line, parse_line(previous, previous_number))
+                return self._begin_without_header(line, parse_line(*before()))
             elif not self._headers and FRAME.match(message):
                 self._begin(line, None, "")  # the log was cut here: its first traceback has lost its head
                 return self._continue(line, self._chains[line.voice])
             return None
         if line.level != chain.level or (line.stamp is not None and chain.level is None):
-            if chain.state == "message":
+            chain.foreign += 1
+            if chain.state == "message" or chain.foreign > _FOREIGN_LINES:
                 del self._chains[line.voice]
             return None
         return self._continue(line, chain)
@@ -233,7 +254,7 @@ class TracebackReader:
             text,
             failure,
             standing=standing_of(text),
-            fatal=chain.heading or (chain.bare and (chain.main or not chain.after_record)),
+            fatal=not chain.helper and (chain.heading or (chain.bare and (chain.main or not chain.after_record))),
             refusal=chain.bare and not chain.heading and not _is_worker(line) and _is_refusal(text, failure, chain),
             phase=chain.phase,
             chain=chain.number,
@@ -264,6 +285,7 @@ def _note_frame(chain: _Chain, file: str, function: str) -> None:
     if chain.state == "message":  # a frame without a new header: the message was code that looked like text
         chain.state = "frames"
     chain.frames += 1
+    chain.helper = chain.helper or file.endswith(_HELPER)
     if chain.frames == 1:
         chain.main = chain.main or is_main(file, function)
     chain.arguments = chain.arguments or reads_arguments(file, function)

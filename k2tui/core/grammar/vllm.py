@@ -21,6 +21,7 @@ from k2tui.core.facts import (
     Waiting,
     WeightsBegan,
 )
+from k2tui.core.figures import whole
 from k2tui.core.grammar.rule import Rule, reaches, says
 from k2tui.core.launch import LaunchPhase
 
@@ -83,7 +84,7 @@ def _engine_version(line: Line) -> LaunchFact | None:
 
 def _kv(line: Line) -> LaunchFact | None:
     found = _TOKENS.search(line.message)
-    return KvAllocated(int(found[1].replace(",", "")), line=line) if found else None
+    return KvAllocated(whole(found[1]), line=line) if found else None
 
 
 def _port(line: Line) -> LaunchFact | None:
@@ -93,7 +94,8 @@ def _port(line: Line) -> LaunchFact | None:
 
 def _grpc_port(line: Line) -> LaunchFact | None:
     found = _GRPC_PORT.search(line.message)
-    return PortBound(int(found[1]), line=line) if found and 0 < int(found[1]) < 65536 else None
+    port = whole(found[1]) if found else None
+    return PortBound(port, line=line) if port is not None and 0 < port < 65536 else None
 
 
 def _engine_gone(line: Line) -> LaunchFact:
