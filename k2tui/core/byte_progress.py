@@ -21,12 +21,6 @@ _ALIKE = 1 / 50
 """The share of the whole by which the order of loading can be wrong at most, where it does not matter."""
 
 
-def order_known(launch: Launch, checkpoint: Checkpoint) -> bool:
-    """Which shards are done is known from how many are."""
-    bar = target_bar(launch)
-    return bar is not None and _in_order(bar.progress.label, launch, checkpoint) is not None
-
-
 def _in_order(label: str, launch: Launch, checkpoint: Checkpoint) -> tuple[Shard, ...] | None:
     """The shards as the engine loads them; None when nobody knows."""
     shards = checkpoint.shards

@@ -55,14 +55,6 @@ def is_yearless(at: float) -> bool:
     return at < _YEARLESS_END
 
 
-def hms(seconds: float) -> str:
-    """`0:42`, `3:05` or `1:02:03`; the sign is kept."""
-    sign, whole = ("-" if seconds <= -0.5 else ""), round(abs(seconds))
-    minutes, second = divmod(whole, 60)
-    hours, minute = divmod(minutes, 60)
-    return f"{sign}{hours}:{minute:02d}:{second:02d}" if hours else f"{sign}{minute}:{second:02d}"
-
-
 def bar_seconds(text: str) -> int | None:
     """Seconds of a bar's `MM:SS` or `H:MM:SS`; None for `?`."""
     parts = text.split(":")

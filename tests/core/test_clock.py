@@ -6,7 +6,7 @@ import calendar
 
 import pytest
 
-from k2tui.core.clock import bar_seconds, clock_or_none, hms, log_clock, placed
+from k2tui.core.clock import bar_seconds, clock_or_none, log_clock, placed
 
 
 def test_a_stamp_is_naive_seconds() -> None:
@@ -33,13 +33,6 @@ def test_what_is_no_date_has_no_clock(text: str) -> None:
 )
 def test_a_stamp_without_a_year_gets_the_nearest(stamp: str, near: str, placed_at: str) -> None:
     assert placed(log_clock(stamp), log_clock(near)) == log_clock(placed_at)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(0, "0:00"), (42.4, "0:42"), (65, "1:05"), (3723, "1:02:03"), (-5, "-0:05"), (0.4, "0:00")]
-)
-def test_seconds_are_read_as_a_clock(seconds: float, text: str) -> None:
-    assert hms(seconds) == text
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("00:19", 19), ("31:40", 1900), ("7:43:41", 27821), ("?", None)])

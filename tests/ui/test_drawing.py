@@ -18,7 +18,7 @@ from k2tui.core.views import NodeView, Proof, ServerStatus, ServerView, Witness
 from k2tui.ui.diff import settings_between
 from k2tui.ui.scene import Scene, launch_took, since
 from k2tui.ui.spans import Line, text_of, width_of
-from k2tui.ui.widgets.cause_rows import cause_lines, failure_of, link_lines, quiet_line
+from k2tui.ui.widgets.cause_rows import cause_and_advice, failure_of, link_lines, quiet_line
 from k2tui.ui.widgets.gpu_rows import folded_lines, gpu_heading, gpu_line, host_line, node_lines
 from k2tui.ui.widgets.launch_pane import launch_lines
 from k2tui.ui.widgets.phase_rows import phase_lines, phase_rows, present_line, progress_spans
@@ -35,6 +35,11 @@ SPANS = (
 )
 LOADING = Launch(LaunchPhase.WEIGHTS, progress=Progress(51, 64, "shards", "x"), spans=SPANS, ranks_expected=8)
 WIDTHS = st.integers(20, 200)
+
+
+def cause_rows(server: ServerView, width: int, rows: int) -> list[Line]:
+    cause, advice = cause_and_advice(server, width, rows)
+    return [*cause, *advice]
 
 
 def texts(lines: list[Line]) -> str:
@@ -103,7 +108,7 @@ def test_the_cause_is_the_message_with_where_it_stands_and_what_to_do() -> None:
     server = replace(
         SERVER, launch=replace(LOADING, cause=cause), advice=(Advice("Stop what listens there", "source"),)
     )
-    said = texts(cause_lines(server, 60, 6))
+    said = texts(cause_rows(server, 60, 6))
     assert said.splitlines()[0] == "✗ its port is taken  rank TP3  line 61"
     assert "[Errno 98] address in use" in said
     assert "2026-11-30" not in said
@@ -112,7 +117,7 @@ def test_the_cause_is_the_message_with_where_it_stands_and_what_to_do() -> None:
 
 def test_secrets_in_a_cause_are_masked() -> None:
     cause = Cause("401 for token hf_abcdefghijklmnopqrstuvwxyz0123456789", 6, None, "download")
-    assert "hf_abc" not in texts(cause_lines(replace(SERVER, launch=replace(LOADING, cause=cause)), 80, 4))
+    assert "hf_abc" not in texts(cause_rows(replace(SERVER, launch=replace(LOADING, cause=cause)), 80, 4))
 
 
 def test_a_failure_is_told_as_a_person_says_it() -> None:

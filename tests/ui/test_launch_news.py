@@ -22,7 +22,7 @@ from k2tui.ui.scene import Scene
 from k2tui.ui.screens.describe import described
 from k2tui.ui.screens.server import ServerScreen
 from k2tui.ui.spans import Line, text_of, width_of
-from k2tui.ui.widgets.cause_rows import cause_lines, finding_lines, silence_lines, trouble_lines
+from k2tui.ui.widgets.cause_rows import cause_and_advice, finding_lines, silence_lines, trouble_lines
 from k2tui.ui.widgets.launch_pane import LaunchPane, launch_text
 from k2tui.ui.widgets.log_pane import LogPane
 from k2tui.ui.widgets.phase_rows import phase_lines, phase_rows, phase_summary, progress_spans
@@ -37,6 +37,11 @@ PAST = tuple(
 EXPECTED = Expected(PAST, KEY)
 BY_BYTES = Progress(51, 64, "shards", "x", 60_000_000_000, 100_000_000_000)
 OOM = Cause("[2026-11-30 14:00:07 TP3] torch.OutOfMemoryError: CUDA out of memory.", 31, "TP3", "oom_weights")
+
+
+def cause_rows(server: ServerView, width: int, rows: int) -> list[Line]:
+    cause, advice = cause_and_advice(server, width, rows)
+    return [*cause, *advice]
 
 
 def texts(lines: list[Line]) -> str:
@@ -264,7 +269,7 @@ def test_advice_that_nobody_vouches_for_says_so() -> None:
         launch=Launch(kind=LaunchKind.CRASHED, cause=OOM),
         advice=(Advice("Look at the disk", "inferred"), Advice("Stop the other one", "source")),
     )
-    said = texts(cause_lines(server, 90, 9)).splitlines()
+    said = texts(cause_rows(server, 90, 9)).splitlines()
     assert said[0] == "✗ GPU memory ran out while the weights were loaded  rank TP3  line 31"
     assert said[2:] == ["→ Look at the disk (inferred: no source)", "→ Stop the other one"]
 

@@ -27,14 +27,8 @@ _MOST_QUOTED = 4
 """Rows of the line itself: one key leads to all of it."""
 
 
-def cause_lines(server: ServerView, width: int, rows: int) -> list[Line]:
-    """What it is in words, from which rank and line, the line itself, and what to do; nothing when nothing is wrong."""
-    head, advice = cause_and_advice(server, width, rows)
-    return [*head, *advice]
-
-
 def cause_and_advice(server: ServerView, width: int, rows: int) -> tuple[list[Line], list[Line]]:
-    """The same in two: what leads to the line in the log, and what to do."""
+    """What it is in words, from which rank and line, the line itself; and what to do. Nothing when nothing is wrong."""
     launch = server.launch
     if launch is None or (launch.cause is None and launch.finding is None):
         return [], []
