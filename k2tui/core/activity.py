@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from k2tui.core.figures import finite
 from k2tui.core.runs import is_whole, printable
 
 _SECTOR_BYTES = 512
@@ -204,13 +204,8 @@ def _name(words: list[str]) -> str:
 
 
 def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) and number >= 0 else None
+    number = finite(value)
+    return number if number is not None and number >= 0 else None
 
 
 def _rank_from_json(value: object) -> RankActivity | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from k2tui.core.figures import figure
 from k2tui.core.flag_ages import version_of
 from k2tui.core.launch import Launch, LaunchPhase
 
@@ -196,11 +197,8 @@ def _asked(launch: Launch, argument: str, timeout: Timeout) -> Timeout:
 
 
 def _number(launch: Launch, argument: str) -> float | None:
-    try:
-        value = float(launch.args.get(argument, ""))
-    except ValueError:
-        return None
-    return value if 0 < value < float("inf") else None
+    value = figure(launch.args.get(argument))
+    return value or None
 
 
 def _is_before(launch: Launch, version: tuple[int, ...]) -> bool:
