@@ -262,7 +262,8 @@ class Remarked(Fact):
     """A line that fails nothing and moves nothing, and yet tells of a setting."""
 
     name: str
-    """deprecated_flag | setting_ignored | backend_replaced | backend_used | parsers_detected | on_cpu."""
+    """deprecated_flag | setting_ignored | backend_replaced | backend_used | backend_default | parsers_detected
+    | on_cpu."""
     subject: str
     """The flag or setting; of a back-end the sentence, of detected parsers the reasoning parser."""
     more: str

@@ -46,6 +46,8 @@ def of_remark(launch: Launch, fact: Remarked) -> Launch:
             return _noted(launch, Finding("setting_ignored", text, "source", number))
         case "backend_used":
             return _backend_used(launch, fact)
+        case "backend_default":
+            return _backend_default(launch, fact)
         case "backend_replaced":
             return _backend_replaced(launch, fact)
         case "parsers_detected":
@@ -96,6 +98,18 @@ def _backend_used(launch: Launch, fact: Remarked) -> Launch:
     if asked in _UNSET or _plain(asked) == _plain(fact.subject):
         return launch
     text = f"--attention-backend {asked} was asked for, and {fact.subject} is used."
+    return _noted(launch, Finding("backend_ignored", text, "source", fact.line.number))
+
+
+def _backend_default(launch: Launch, fact: Remarked) -> Launch:
+    """SGLang takes a default although one back-end was given for both prefill and decode.
+
+    From 0.5.2 on no version says so then (server_args.py); before, the two were dropped when they were the same.
+    """
+    asked = launch.args.get("prefill_attention_backend", "None")
+    if asked in _UNSET or asked != launch.args.get("decode_attention_backend") or _plain(asked) == _plain(fact.subject):
+        return launch
+    text = f"{asked} was asked for, for prefill and decode, and {fact.subject} is used: give --attention-backend."
     return _noted(launch, Finding("backend_ignored", text, "source", fact.line.number))
 
 

@@ -12,7 +12,6 @@ from tests.core.readings import is_right, read_case
 
 NOT_REACHED: Mapping[str, str] = {
     "d302-interleaved-tracebacks-oom-kv-pool": "three stacks are mixed line by line, and nothing says whose a frame is",
-    "f515-sgl-fa3-asked-flashinfer-used": "later versions print that line too when they use what was asked for",
 }
 """Case to the reason why it is not read right yet; such a test must fail (strict)."""
 

@@ -96,6 +96,15 @@ def test_a_back_end_that_something_else_stands_in_for_is_named_and_the_server_is
     assert names(args("/models/mine"), line) == []
 
 
+def test_a_back_end_that_was_given_for_both_and_dropped_is_named() -> None:
+    line = "[2026-02-01 10:00:01] Attention backend not explicitly specified. Use flashinfer backend by default."
+    both = "prefill_attention_backend='fa3', decode_attention_backend='fa3', "
+    assert names(args("/models/mine", more=both), line) == ["backend_ignored"]
+    one = "prefill_attention_backend='fa3', decode_attention_backend='triton', "
+    assert names(args("/models/mine", more=one), line) == []
+    assert names(args("/models/mine"), line) == []
+
+
 def test_a_flag_that_no_version_reads_is_named_when_it_is_set() -> None:
     assert names(args("/models/mine", more="num_continuous_decode_steps=4, ")) == ["dead_flag"]
     assert names(args("/models/mine", more="num_continuous_decode_steps=1, ")) == []

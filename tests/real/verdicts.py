@@ -44,7 +44,7 @@ UNKNOWN_FLAG = Verdict(
     "args",
     "bad_argument",
     "error: unrecognized arguments: --no-such-flag",
-    "The engine refused its arguments",
+    "Compare the arguments with this version's --help",
 )
 NO_ROOM = Verdict(
     "crashed",

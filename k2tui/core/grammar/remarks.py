@@ -20,6 +20,7 @@ _BACKEND = re.compile(
     r"(?:the )?[`'\"]?([A-Za-z][\w.-]*)"
 )
 _USED = re.compile(r"\bUsing (\w+) attention backend out of potential backends")
+_DEFAULT = re.compile(r"Attention backend not (?:explicitly )?specified\. Use (\w+) backend by default")
 _DETECTED = re.compile(r"reasoning_parser=([\w.-]+), tool_call_parser=([\w.-]+)")
 
 
@@ -50,6 +51,11 @@ def _backend_used(line: Line) -> LaunchFact | None:
     return Remarked("backend_used", found[1], "", line=line) if found else None
 
 
+def _backend_default(line: Line) -> LaunchFact | None:
+    found = _DEFAULT.search(line.message)
+    return Remarked("backend_default", found[1], "", line=line) if found else None
+
+
 def _detected(line: Line) -> LaunchFact | None:
     found = _DETECTED.search(line.message)
     return Remarked("parsers_detected", found[1], found[2], line=line) if found else None
@@ -70,6 +76,7 @@ RULES: tuple[Rule, ...] = tuple(
         ("alling back to ", _backend),
         ("witching to ", _backend),
         ("attention backend out of potential backends", _backend_used),
+        ("Attention backend not", _backend_default),
         ("Auto-detected template features", _detected),
         ("available_cpu_mem=", _on_cpu),
         ("Automatically detected platform cpu", _on_cpu),

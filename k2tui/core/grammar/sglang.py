@@ -33,7 +33,7 @@ _ARGS = re.compile(
     r"(?<![\w'])'?(model_path|served_model_name|port|tp_size|pp_size|dp_size|nnodes|node_rank|enable_dp_attention"
     r"|reasoning_parser|tool_call_parser|speculative_algorithm|load_format|mem_fraction_static"
     r"|enable_torch_compile|dist_timeout|watchdog_timeout|disaggregation_mode|weight_cache_mode|weight_cache_timeout"
-    r"|attention_backend|quantization|moe_runner_backend|kv_cache_dtype|speculative_draft_model_path"
+    r"|attention_backend|prefill_attention_backend|decode_attention_backend|quantization|moe_runner_backend|kv_cache_dtype|speculative_draft_model_path"
     r"|num_continuous_decode_steps)"
     r"'?(?:=|: )"
     r"('[^']*'|[^,)}\s]+)"
