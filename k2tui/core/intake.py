@@ -8,7 +8,7 @@ from functools import partial
 
 from k2tui.core.advance import advance
 from k2tui.core.clock import clock_or_none, placed
-from k2tui.core.facts import BarDrawn, Fault, LaunchFact, Line, ServiceEnded
+from k2tui.core.facts import BarDrawn, LaunchFact, Line
 from k2tui.core.grammar import GATE, read_facts
 from k2tui.core.grammar.beats import HEAD, tells_nothing
 from k2tui.core.grammar.prefix import pieces, stamp_of
@@ -20,6 +20,7 @@ from k2tui.core.launch import Launch, LaunchKind, LaunchPhase
 from k2tui.core.lines import LineSplitter
 from k2tui.core.movement import BACK_S, without_jump
 from k2tui.core.ring import LineRing
+from k2tui.core.speakers import Speakers
 from k2tui.core.surroundings import NOTHING_KNOWN, Surroundings
 from k2tui.core.verdict import observed
 from k2tui.core.zone import LogZone
@@ -48,10 +49,7 @@ class LogIntake:
         self._near = near
         self._zone = LogZone()
         self._wrapping = Wrapping()
-        self._services: set[str] = set()
-        """Those of the log's services that an engine writes as."""
-        self._spoke: set[str] = set()
-        """Those that said anything at all."""
+        self._speakers = Speakers()
         self._now: float | None = None
         self._clock_read: float | None = None
         """The newest live clock, as the log would print it."""
@@ -236,11 +234,9 @@ class LogIntake:
             at = self._bar_time(fact)
         elif at is None:
             at = self._now if self._now is not None else self.last_stamp
-        if isinstance(fact, ServiceEnded) and fact.service not in self._services:
-            return
-        speaks = engine or (fact.engine if isinstance(fact, Fault) else None)
-        service = "" if isinstance(fact, ServiceEnded) else fact.line.service
-        if service and not self._is_of_engine(service, speaks):
+        if self._speakers.begins(fact, engine) and self._log.suspects:
+            self._log = Launch(clock_ahead_s=self._log.clock_ahead_s)  # until now it was somebody else who failed
+        if not self._speakers.counts(fact, engine):
             return
         if engine is not None and self._log.engine is None:
             self._log = replace(self._log, engine=engine)
@@ -248,15 +244,6 @@ class LogIntake:
         self._log = advance(before, fact, at)
         if len(self._log.bars) < len(before.bars):
             self._bar_began.clear()  # a new start
-
-    def _is_of_engine(self, service: str, engine: str | None) -> bool:
-        """Of several services in one log, those count that speak as an engine does, once one did."""
-        if engine is not None and service not in self._services:
-            if not self._services and service not in self._spoke and self._log.suspects:
-                self._log = Launch(clock_ahead_s=self._log.clock_ahead_s)  # until now it was somebody else who failed
-            self._services.add(service)
-        self._spoke.add(service)
-        return not self._services or service in self._services
 
     def _bar_time(self, fact: BarDrawn) -> float | None:
         if self._now is not None:

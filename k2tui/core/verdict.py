@@ -122,7 +122,8 @@ def _by_silence(launch: Launch, quiet_s: float, process_alive: bool | None, arou
 
 
 def _silent_server(launch: Launch, quiet_s: float, process_alive: bool | None) -> Launch:
-    """A server that is up may be silent; with requests in its batch it may not."""
+    """A server that is up may be silent. One whose own health check failed hangs; one whose last batch line had
+    requests is only doubted: a streamed request ends without a line."""
     busy = bool(launch.traffic.running)
     doubt = launch.health_failed is not None
     limit = LIMITS_S[LaunchPhase.SERVING if busy else LaunchPhase.READY]
