@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from bench import diagnose, intake, screen, startup
+from bench import diagnose, fleet, intake, plots, probe, screen, startup
 from bench.figures import Figure, Measurement, show
 
 PARTS: dict[str, Measurement] = {
@@ -15,6 +15,11 @@ PARTS: dict[str, Measurement] = {
     "load": screen.under_load,
     "idle": screen.idle,
     "gigabyte": screen.gigabyte,
+    "fleet16": fleet.sixteen,
+    "fleet64": fleet.sixty_four,
+    "dying": fleet.dying,
+    "plots": plots.figures,
+    "probe": probe.figures,
 }
 
 

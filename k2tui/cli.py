@@ -77,6 +77,14 @@ def _dispatch(args: argparse.Namespace) -> int:
             from k2tui.commands import tables
 
             return tables.main(args, wires(args))
+        case "gpus":
+            from k2tui.commands import gpus
+
+            return gpus.main(args, wires(args))
+        case "status":
+            from k2tui.commands import status
+
+            return status.main(args, wires(args))
         case "logs":
             from k2tui.commands import logs
 
@@ -126,28 +134,31 @@ def looking_fleet(settings: Settings) -> Fleet:
 
     from k2tui.services.fleet import Fleet
 
-    return Fleet(settings, replace(real_doors(), history=None))
+    return Fleet(settings, replace(real_doors(), history=None, past=None, alert_runner=None))
 
 
 def real_doors(make_link: Callable[[NodeSettings], NodeLink] | None = None) -> FleetDoors:
     """SSH, files and the clock of this machine; the demo brings links of its own."""
+    from k2tui.adapters.alert_command import AlertCommand
     from k2tui.adapters.audit_file import AuditFile
     from k2tui.adapters.bastions import Bastions
     from k2tui.adapters.config_file import audit_path, trusted_hosts_path
     from k2tui.adapters.links import make_link as make_real_link
     from k2tui.adapters.scripts import script
-    from k2tui.adapters.state_db import StateDb, state_path
+    from k2tui.adapters.state.db import StateDb, state_path
     from k2tui.services.doors import RealClock
     from k2tui.services.fleet import FleetDoors
 
-    bastions = Bastions()
+    bastions, state = Bastions(), StateDb(state_path())
     return FleetDoors(
         make_link=make_link or partial(make_real_link, trusted_hosts=trusted_hosts_path(), bastions=bastions),
         close=bastions.close,
         script=script,
         audit=AuditFile(audit_path(), user=_operator()),
         clock=RealClock(),
-        history=StateDb(state_path()),
+        history=state,
+        past=state,
+        alert_runner=AlertCommand(),
         operator=_operator(),
     )
 
@@ -157,17 +168,23 @@ def _app(args: argparse.Namespace, settings: Settings, *, watch: bool = False) -
 
     need_terminal()
     fleet = looking_fleet(settings) if watch else real_fleet(settings)
-    _k2app(args, fleet, watch=watch).run(mouse=settings.mouse)
-    return int(ExitCode.DONE)
+    app = _k2app(args, fleet, watch=watch)
+    app.run(mouse=settings.mouse)
+    return _ending(app)
 
 
 def _k2app(args: argparse.Namespace, fleet: Fleet, *, watch: bool = False) -> K2App:
     from k2tui.adapters.clipboard import Clipboard
-    from k2tui.adapters.terminal import end_with_terminal
+    from k2tui.adapters.terminal import Attachment, end_with_terminal
     from k2tui.ui.app import K2App
 
     end_with_terminal()
-    return K2App(fleet, copier=Clipboard(), ascii_only=args.ascii, watch=watch)
+    return K2App(fleet, copier=Clipboard(), ascii_only=args.ascii, watch=watch, attachment=Attachment())
+
+
+def _ending(app: K2App) -> int:
+    """1 when a fault of our own ended it: Textual has said which one."""
+    return int(ExitCode.BAD if app.return_code else ExitCode.DONE)
 
 
 def _demo(args: argparse.Namespace) -> int:
@@ -189,8 +206,9 @@ async def _demo_app(args: argparse.Namespace) -> int:
 
     async with DemoFleet(args.nodes, fault=args.fault) as demo:
         await demo.opened()
-        await _k2app(args, demo_fleet(demo, read_only=args.read_only)).run_async(mouse=False)
-    return int(ExitCode.DONE)
+        app = _k2app(args, demo_fleet(demo, read_only=args.read_only))
+        await app.run_async(mouse=False)
+    return _ending(app)
 
 
 def demo_fleet(demo: DemoFleet, *, read_only: bool = False) -> Fleet:
@@ -198,13 +216,16 @@ def demo_fleet(demo: DemoFleet, *, read_only: bool = False) -> Fleet:
     from dataclasses import replace
 
     from k2tui.adapters.audit_file import AuditFile
-    from k2tui.adapters.state_db import StateDb
+    from k2tui.adapters.state.db import StateDb
     from k2tui.services.fleet import Fleet
 
+    state = StateDb(demo.layout.root / "state.db")
     doors = replace(
         real_doors(demo.make_link),
         audit=AuditFile(demo.layout.root / "audit.jsonl", user=_operator()),
-        history=StateDb(demo.layout.root / "state.db"),
+        history=state,
+        past=state,
+        alert_runner=None,
     )
     return Fleet(replace(demo.settings, read_only=read_only), doors, simulated=True)
 

@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from k2tui.commands.arguments import build_parser  # noqa: E402  (the checkout's own)
+from k2tui.core.fields import GPU_FIELDS, NODE_FIELDS, SERVER_FIELDS  # noqa: E402
 from k2tui.core.keymap import ACTIONS, Action  # noqa: E402
 
 README = ROOT / "README.md"
@@ -19,6 +20,7 @@ WHERE = {
     "anywhere": "anywhere",
     "server": "on a server",
     "log": "in the log",
+    "plot": "in plots",
     "sheet": "in the launch sheet",
 }
 
@@ -82,11 +84,23 @@ def keys_of(action: Action) -> str:
     return ", ".join(f"`{_cell(key)}`" for key in action.keys)
 
 
+def fields_table() -> str:
+    """Each field that a filter, a sort or a rule knows, and of what."""
+    rows = ["| field | of | means |", "| --- | --- | --- |"]
+    meanings: dict[tuple[str, str], list[str]] = {}
+    for of, fields in (("server", SERVER_FIELDS), ("node", NODE_FIELDS), ("GPU", GPU_FIELDS)):
+        for name, meaning in fields.items():
+            meanings.setdefault((name, meaning), []).append(of)
+    for (name, meaning), kinds in sorted(meanings.items()):
+        rows.append(f"| `{name}` | {', '.join(kinds)} | {_cell(meaning)} |")
+    return "\n".join(rows)
+
+
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-TABLES: dict[str, Callable[[], str]] = {"commands": commands_table, "keys": keys_table}
+TABLES: dict[str, Callable[[], str]] = {"commands": commands_table, "keys": keys_table, "fields": fields_table}
 
 
 def filled(text: str) -> str:

@@ -83,6 +83,9 @@ def keys_of(document: dict[str, Any]) -> set[str]:
     for section, value in document.items():
         if section in ("nodes", "servers", "profiles"):
             found |= {f"{section}.*.{key}" for table in value.values() for key in table}
+        elif section == "alerts":
+            found |= {f"alerts.{key}" for key in value if key != "rules"}
+            found |= {f"alerts.rules.*.{key}" for rule in value["rules"].values() for key in rule}
         elif section == "keys":
             found.add("keys.*")
         elif isinstance(value, dict):

@@ -20,7 +20,7 @@ from k2tui.services.doors import Completed, Script
 
 if TYPE_CHECKING:
     from k2tui.adapters.http_client import HttpClient
-    from k2tui.adapters.ssh_wire import SshWire
+    from k2tui.adapters.ssh_wire import ChannelPipe, SshWire
 
 CONTROL = 4
 """Short scripts at a time: sshd allows 10 sessions a connection, and frees each a little late."""
@@ -28,6 +28,8 @@ STREAMS = 5
 """Held scripts on the first connection (a probe and four logs) ..."""
 EXTRA_STREAMS = 8
 """... and on each further one, which is opened only when they are wanted."""
+MOST_CONNECTIONS = 6
+"""To one node, where its sshd allows so few sessions each (MaxSessions)."""
 
 
 class AsyncsshLink:
@@ -54,6 +56,11 @@ class AsyncsshLink:
         self._trying: asyncio.Task[None] | None = None
         self._control = asyncio.Semaphore(CONTROL)
         self._placing = asyncio.Lock()
+        self._most: int | None = None
+        """Sessions that this sshd gives a connection, where that was found to be too few; None: enough so far."""
+        self._short = 0
+        """Short scripts that run now."""
+        self._freed = asyncio.Event()
         self._closed = False
 
     @property
@@ -117,46 +124,93 @@ class AsyncsshLink:
     async def run(
         self, script: Script, args: Sequence[str] = (), *, stdin: bytes = b"", timeout_s: float = 20.0
     ) -> Completed:
-        wire = await self._up()
+        await self._up()
         packed = pack(script, args, limit_s=timeout_s)
         try:
             async with self._control:
-                return await asyncio.wait_for(_whole(wire, packed, stdin), timeout_s)
+                return await asyncio.wait_for(self._whole(packed, stdin), timeout_s)
         except asyncio.TimeoutError:
             raise took_too_long(self.name, script.name, timeout_s) from None
 
-    async def open(self, script: Script, args: Sequence[str] = ()) -> HeldScript:
-        async with self._placing:
-            wire = await self._room_for_a_stream()
-            wire.streams += 1
-
-        def let_go() -> None:
-            wire.streams -= 1
-            if wire in self._extra and wire.streams == 0:
-                self._extra.remove(wire)
-                asyncio.ensure_future(wire.close()).add_done_callback(look_at)
-
-        packed = pack(script, args, limit_s=None)
+    async def _whole(self, packed: Packed, stdin: bytes) -> Completed:
+        wire, pipe = await self._begin(packed.command, stays=False)
         try:
-            pipe = await wire.command(packed.command)
-        except BaseException:
-            let_go()
-            raise
-        held = HeldScript(pipe, packed, node=self.name, on_end=let_go)
+            return await complete(pipe, packed, stdin, node=wire.node)
+        finally:
+            self._let_go(wire, stayed=False)
+
+    async def open(self, script: Script, args: Sequence[str] = ()) -> HeldScript:
+        packed = pack(script, args, limit_s=None)
+        wire, pipe = await self._begin(packed.command, stays=True)
+        held = HeldScript(pipe, packed, node=self.name, on_end=lambda: self._let_go(wire, stayed=True))
         await held.start()
         return held
 
-    async def _room_for_a_stream(self) -> SshWire:
-        wire = await self._up()
-        if wire.streams < STREAMS:
-            return wire
-        for extra in self._extra:
-            if not extra.broken and extra.streams < EXTRA_STREAMS:
-                return extra
+    async def _begin(self, command: str, *, stays: bool) -> tuple[SshWire, ChannelPipe]:
+        """Start a command on a connection that has room for it; `_let_go` must follow its end."""
+        while True:
+            wire = await self._room(stays=stays)
+            try:
+                pipe = await wire.command(command)
+                wire.granted += 1
+                return wire, pipe
+            except K2Error as error:
+                self._give_back(wire, stays=stays)
+                if error.code != "no_channel" or not 0 < wire.granted < STREAMS + CONTROL:
+                    raise
+                self._most = min(wire.granted, self._most or wire.granted)  # after several tries: it gives no more
+            except BaseException:
+                self._give_back(wire, stays=stays)
+                raise
+
+    async def _room(self, *, stays: bool) -> SshWire:
+        """A connection with room for one more; its place is taken."""
+        async with self._placing:
+            while (wire := await self._free_wire(stays=stays)) is None:
+                self._freed.clear()
+                await self._freed.wait()
+            wire.sessions += 1
+            wire.streams += stays
+            self._short += not stays
+        return wire
+
+    async def _free_wire(self, *, stays: bool) -> SshWire | None:
+        """One that is there or is opened now; None when a short script should wait for another one's end."""
+        main = await self._up()
+        wires = [main, *(wire for wire in self._extra if not wire.broken)]
+        for wire in wires:
+            few = self._most is not None and wire.sessions >= self._most
+            streams = stays and wire.streams >= (STREAMS if wire is main else EXTRA_STREAMS)
+            if not few and not streams:
+                return wire
+        if not stays and self._short:
+            return None
+        if len(wires) >= MOST_CONNECTIONS:
+            raise K2Error(
+                f"{self.name} gives {self._most or EXTRA_STREAMS} sessions a connection, "
+                f"and {MOST_CONNECTIONS} connections are full",
+                code="no_channel",
+                subject=self.name,
+                hint="raise MaxSessions in its sshd_config to 10",
+            )
         extra = await self._dial()
         extra.on_lost = self._lost
         self._extra.append(extra)
         return extra
+
+    def _let_go(self, wire: SshWire, *, stayed: bool) -> None:
+        """A command has ended."""
+        wire.granted -= 1
+        self._give_back(wire, stays=stayed)
+
+    def _give_back(self, wire: SshWire, *, stays: bool) -> None:
+        wire.sessions -= 1
+        wire.streams -= stays
+        self._short -= not stays
+        self._freed.set()
+        if wire in self._extra and wire.sessions == 0 and self._most is None:
+            self._extra.remove(wire)
+            asyncio.ensure_future(wire.close()).add_done_callback(look_at)
 
     def http(self, port: int, *, timeout_s: float = 10.0) -> HttpClient:
         from k2tui.adapters.http_channel import http_client  # noqa: PLC0415  # httpx: after the first frame
@@ -184,10 +238,6 @@ class AsyncsshLink:
         wires = [wire for wire in (self._wire, *self._extra) if wire is not None]
         self._wire, self._extra, self._state = None, [], LinkState()
         await asyncio.gather(*(wire.close() for wire in wires))
-
-
-async def _whole(wire: SshWire, packed: Packed, stdin: bytes) -> Completed:
-    return await complete(await wire.command(packed.command), packed, stdin, node=wire.node)
 
 
 def look_at(task: asyncio.Future[None]) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from k2tui.core.errors import K2Error
 
@@ -63,11 +63,16 @@ class ChildPipe:
         """Raise when the end of the output is not the end of the command."""
         assert self._broke is not None
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(asyncio.gather(self._process.wait(), self._hear_out()), CLOSE_S)
+            await asyncio.wait_for(self._after(self._hear_out()), CLOSE_S)
         code = self._process.returncode
         problem = self._broke(code, bytes(self._last_words)) if code is not None else None
         if problem is not None:
             raise problem
+
+    async def _after(self, output: Awaitable[None]) -> None:
+        """The end of an output, then of the process. One task: a `gather` that is cancelled complains on stderr."""
+        await output
+        await self._process.wait()
 
     async def _hear_out(self) -> None:
         """Read stderr to its end, or wait while somebody else does."""
@@ -103,7 +108,7 @@ class ChildPipe:
         stdout = self._process.stdout
         assert stdout is not None
         try:
-            await asyncio.wait_for(asyncio.gather(self._process.wait(), _drain(stdout)), self._given_up_s)
+            await asyncio.wait_for(self._after(_drain(stdout)), self._given_up_s)
         except asyncio.TimeoutError:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)

@@ -46,6 +46,14 @@ class SshCommand:
     def who(self) -> str:
         return self._resolved.get("user", self._node.user or "the user of your ssh config")
 
+    @property
+    def first_hop(self) -> str:
+        """The sshd that every login goes through: a jump host's, else the host's own."""
+        jump = self._resolved.get("proxyjump", "none")
+        if jump != "none":
+            return jump.partition(",")[0]
+        return f"{self._resolved.get('hostname', self._node.host)}:{self._resolved.get('port', SSH_PORT)}"
+
     async def resolve(self) -> None:
         """Ask ssh what its config says of this host. Raises K2Error config when it can't be used."""
         code, out, err = await self._ask(*self._where("-G"))

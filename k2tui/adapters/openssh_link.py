@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from k2tui.adapters.asyncssh_link import CONTROL, STREAMS, again, look_at
 from k2tui.adapters.child_pipe import ChildPipe
 from k2tui.adapters.framing import Packed, pack
+from k2tui.adapters.handshakes import handshake
 from k2tui.adapters.known_hosts import HostKeyError, OfferedKey, append_trusted
 from k2tui.adapters.openssh_command import SshCommand, private_directory, ssh_environment
 from k2tui.adapters.openssh_words import fingerprint_in, read_stderr
@@ -100,6 +101,10 @@ class OpensshLink:
         await self._ssh.resolve()
         if await self._ssh.operators_master_is_up():
             return
+        async with handshake(self._ssh.first_hop):
+            await self._hold_master()
+
+    async def _hold_master(self) -> None:
         folder = private_directory()
         self._ssh.socket = socket = folder / "m"
         self._master = await asyncio.create_subprocess_exec(

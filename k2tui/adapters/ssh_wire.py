@@ -25,12 +25,17 @@ T = TypeVar("T")
 
 
 class SshWire:
-    """A connection, and how many held scripts run on it."""
+    """A connection, and how much runs on it."""
 
     def __init__(self, connection: asyncssh.SSHClientConnection, node: str) -> None:
         self.connection = connection
         self.node = node
         self.streams = 0
+        """Held scripts on it."""
+        self.sessions = 0
+        """These and the short ones, whether they run already or ask for a channel."""
+        self.granted = 0
+        """Those that have their channel."""
         self.cause: K2Error | None = None
         """Why it is gone; None while it lives, or when it was closed from here."""
         self.on_lost: Callable[[SshWire], None] | None = None

@@ -47,9 +47,15 @@ Commands = argparse._SubParsersAction  # the only name that argparse has for it
 
 
 def _looking(commands: Commands[argparse.ArgumentParser]) -> None:
-    nodes = commands.add_parser("nodes", help="the nodes and their GPUs")
-    servers = commands.add_parser("servers", help="the servers and how far they are")
-    for table in (nodes, servers):
+    nodes = commands.add_parser("nodes", help="the nodes, their GPUs, disks and processes")
+    servers = commands.add_parser("servers", help="the servers, how far they are and what they do")
+    gpus = commands.add_parser("gpus", help="every GPU: load, memory, what holds its clocks back, who holds it")
+    gpus.add_argument("--free", action="store_true", help="only those that nobody uses")
+    status = commands.add_parser("status", help="the whole fleet in a few sentences")
+    status.add_argument("--line", action="store_true", help="in one short line; with --watch for tmux's status bar")
+    for table in (nodes, servers, gpus):
+        table.add_argument("--filter", metavar="EXPR", help="only rows for which it holds: state==loading, temp>80")
+    for table in (nodes, servers, gpus, status):
         table.add_argument("--watch", action="store_true", help="a line for each change, until ctrl+c")
         _json(table)
     logs = commands.add_parser("logs", help="a server's log")

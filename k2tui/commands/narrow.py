@@ -17,6 +17,11 @@ def only_server(settings: Settings, name: str) -> Settings:
     return replace(settings, nodes={node: settings.nodes[node]}, servers={name: settings.servers[name]})
 
 
+def narrowed(settings: Settings, name: str) -> Settings:
+    """The same, but with everything for a name that no config has: a server that somebody else started may have it."""
+    return only_server(settings, name) if name in settings.servers else settings
+
+
 def only_nodes(settings: Settings, names: Collection[str]) -> Settings:
     """The settings with these nodes alone; all of them when no name is given."""
     for name in names:

@@ -3,174 +3,125 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
-from collections.abc import Callable
 
-from k2tui.commands.output import Output
+from k2tui.commands.listing import Listing, Moment, Row, run
+from k2tui.commands.rows import node_json, server_json
 from k2tui.commands.wires import Wires
-from k2tui.core.errors import ExitCode
-from k2tui.core.link import LinkPhase, LinkState
-from k2tui.core.telling import bar_json
+from k2tui.core.fields import NODE_FIELDS, SERVER_FIELDS, node_fields, server_fields
+from k2tui.core.link import LinkPhase
+from k2tui.core.query import Field
 from k2tui.core.views import NodeView, ServerView
+from k2tui.core.words import UNKNOWN
 from k2tui.services.fleet import Fleet
 
-UNKNOWN = "—"
+NOTE_LENGTH = 160
 
 
 def main(args: argparse.Namespace, wires: Wires) -> int:
     """Print the table that `args.command` names."""
-    return asyncio.run(_run(args, wires, Output(as_json=args.json)))
+    return run(args, wires, NODES if args.command == "nodes" else SERVERS)
 
 
-async def _run(args: argparse.Namespace, wires: Wires, output: Output) -> int:
-    fleet = wires.fleet(wires.settings())
-    rows = _nodes if args.command == "nodes" else _servers
-    await fleet.open()
-    try:
-        await fleet.settle()
-        if args.watch:
-            return await _watch(fleet, rows, output)
-        documents = rows(fleet)
-        if output.as_json:
-            output.json({args.command: documents})
-        else:
-            _print(args.command, fleet, output)
-        unreached = [node for node in fleet.nodes() if node.link.phase is not LinkPhase.UP]
-        all_out = bool(unreached) and len(unreached) == len(fleet.nodes())
-        return int(ExitCode.UNREACHABLE if all_out else ExitCode.DONE)
-    finally:
-        await fleet.close()
+def _nodes(fleet: Fleet, now: Moment) -> list[Row]:
+    servers = fleet.servers()
+    rows = []
+    for node in fleet.nodes():
+        fields = node_fields(node, now.monotonic)
+        document = node_json(node, servers, now.monotonic)
+        rows.append(Row((node.settings.name,), document, _node_cells(node, fields), fields))
+    return rows
 
 
-async def _watch(fleet: Fleet, rows: Callable[[Fleet], list[dict[str, object]]], output: Output) -> int:
-    """One line for each row that changed, for ever."""
-    told: dict[object, dict[str, object]] = {}
-    seen = -1
-    while True:
-        if fleet.revision != seen:
-            seen = fleet.revision
-            for row in rows(fleet):
-                steady = {key: value for key, value in row.items() if not key.endswith("age_s")}
-                if told.get(row["name"]) == steady:
-                    continue
-                told[row["name"]] = steady
-                if output.as_json:
-                    output.json({"type": "change", **row})
-                else:
-                    output.line("  ".join(f"{key}={_cell(value)}" for key, value in steady.items()))
-        await asyncio.sleep(0.2)
+def _servers(fleet: Fleet, now: Moment) -> list[Row]:
+    nodes = {node.settings.name: node for node in fleet.nodes()}
+    rows = []
+    for server in fleet.servers():
+        node = nodes[server.settings.node]
+        fields = server_fields(server, node, now.monotonic, wall=now.wall)
+        document = server_json(server, node.link, now.monotonic)
+        rows.append(Row((server.settings.name,), document, _server_cells(server, node, fields), fields))
+    return rows
 
 
-def _print(which: str, fleet: Fleet, output: Output) -> None:
-    if which == "nodes":
-        output.table(
-            ("NODE", "LINK", "GPUS", "VRAM USED", "LOAD", "NOTE"), [_node_cells(node) for node in fleet.nodes()]
-        )
-    else:
-        nodes = {node.settings.name: node for node in fleet.nodes()}
-        output.table(
-            ("NODE", "SERVER", "STATE", "PHASE", "PROGRESS", "RUN", "NOTE"),
-            [_server_cells(server, nodes[server.settings.node]) for server in fleet.servers()],
-        )
-
-
-def _nodes(fleet: Fleet) -> list[dict[str, object]]:
-    return [node_json(node) for node in fleet.nodes()]
-
-
-def _servers(fleet: Fleet) -> list[dict[str, object]]:
-    links = {node.settings.name: node.link for node in fleet.nodes()}
-    return [server_json(server) | link_json(links[server.settings.node]) for server in fleet.servers()]
-
-
-def node_json(node: NodeView) -> dict[str, object]:
-    """One node for programs; null is unknown."""
-    reading = node.reading
-    return {
-        "name": node.settings.name,
-        "host": node.settings.host,
-        "transport": node.settings.transport,
-        **link_json(node.link),
-        "gpus": [
-            {
-                "index": gpu.index,
-                "name": gpu.name,
-                "utilization_percent": gpu.utilization_percent,
-                "memory_used_mib": gpu.memory_used_mib,
-                "memory_total_mib": gpu.memory_total_mib,
-                "power_w": gpu.power_w,
-                "temperature_c": gpu.temperature_c,
-                "fault": gpu.fault,
-            }
-            for gpu in reading.gpus
-        ],
-        "no_gpus_because": reading.no_gpus_because,
-        "load_1m": reading.host.load_1m,
-        "memory_available_bytes": reading.host.memory_available_bytes,
-        "memory_total_bytes": reading.host.memory_total_bytes,
-    }
-
-
-def link_json(link: LinkState) -> dict[str, object]:
-    """How the way to a node stands, for programs."""
-    return {"link": link.phase.value, "link_code": link.code, "link_reason": link.reason}
-
-
-def server_json(server: ServerView) -> dict[str, object]:
-    """One server for programs; null is unknown."""
-    launch, run = server.launch, server.run
-    progress = None if launch is None else launch.progress
-    return {
-        "name": server.settings.name,
-        "node": server.settings.node,
-        "status": server.status.value,
-        "phase": None if launch is None else launch.phase.value,
-        "progress": None if progress is None else bar_json(progress),
-        "root_cause": None if launch is None or launch.cause is None else launch.cause.line,
-        "run_id": None if run is None else run.run_id,
-        "pid": None if run is None or run.child is None else run.child.pid,
-        "alive": None if run is None else run.alive,
-        "exit_code": None if run is None else run.exit_code,
-        "profile": server.settings.profile if run is None else run.profile,
-        "log": server.log_path,
-        "proof": None if server.proof is None else server.proof.text,
-    }
-
-
-def _node_cells(node: NodeView) -> list[str]:
+def _node_cells(node: NodeView, fields: dict[str, Field]) -> list[str]:
     reading = node.reading
     used = [gpu.memory_used_mib for gpu in reading.gpus if gpu.memory_used_mib is not None]
     total = [gpu.memory_total_mib for gpu in reading.gpus if gpu.memory_total_mib is not None]
     vram = f"{sum(used) / 1024:.0f}/{sum(total) / 1024:.0f} GiB" if total and used else UNKNOWN
     names = {gpu.name for gpu in reading.gpus if gpu.name is not None}
     gpus = f"{len(reading.gpus)} × {' + '.join(sorted(names)) or '?'}" if reading.gpus else UNKNOWN
-    note = node.link.reason or reading.no_gpus_because or ""
-    if node.link.hint:
-        note = f"{note}; {node.link.hint}"
-    return [node.settings.name, node.link.phase.value, gpus, vram, _cell(reading.host.load_1m), note]
+    known = fields["vram"] is not None
+    return [
+        node.settings.name,
+        node.link.phase.value,
+        gpus,
+        figure(fields["load"], "{:.0f} %"),
+        vram if known else UNKNOWN,
+        figure(fields["power"], "{:.0f} W"),
+        figure(fields["temp"], "{:.0f} °C"),
+        figure(fields["load1"], "{:.2f}"),
+        figure(fields["disk"], "{:.0f} %"),
+        _node_note(node),
+    ]
 
 
-def _server_cells(server: ServerView, node: NodeView) -> list[str]:
+def _node_note(node: NodeView) -> str:
+    reading = node.reading
+    note = node.link.reason or reading.gpus_trouble or reading.no_gpus_because or ""
+    return f"{note}; {node.link.hint}" if node.link.hint else note
+
+
+def _server_cells(server: ServerView, node: NodeView, fields: dict[str, Field]) -> list[str]:
     launch, run = server.launch, server.run
     progress = None if launch is None else launch.progress
     bar = UNKNOWN if progress is None else f"{progress.fraction:.0%} {progress.done}/{progress.total} {progress.unit}"
-    note = ""
-    if node.link.phase is not LinkPhase.UP:
-        note = node.link.reason or f"{node.settings.name} is not connected"
-    elif launch is not None and launch.cause is not None:
-        note = launch.cause.line.strip()
-    elif server.proof is not None:
-        note = server.proof.text
+    requests = (fields["running"], fields["queue"])
     return [
         server.settings.node,
         server.settings.name,
         server.status.value,
         UNKNOWN if launch is None else launch.phase.value,
         bar,
+        figure(fields["tps"], "{:.1f}"),
+        UNKNOWN if requests == (None, None) else "/".join(figure(each, "{:.0f}") for each in requests),
+        figure(fields["kv"], "{:.0f} %"),
+        figure(fields["ttft"], "{:.0f} ms"),
         UNKNOWN if run is None else run.run_id,
-        note[:160],
+        _server_note(server, node)[:NOTE_LENGTH],
     ]
 
 
-def _cell(value: object) -> str:
-    return UNKNOWN if value is None else str(value)
+def _server_note(server: ServerView, node: NodeView) -> str:
+    launch, found, serving = server.launch, server.found, server.serving
+    if node.link.phase is not LinkPhase.UP:
+        return node.link.reason or f"{node.settings.name} is not connected"
+    if launch is not None and launch.cause is not None:
+        return launch.cause.line.strip()
+    trouble = None if serving is None else serving.bad_rank or serving.stuck
+    if trouble is not None:
+        return trouble
+    if found is not None:
+        parts = [f"started by {found.process.user}, pid {found.process.pid}"]
+        parts += [f"in {found.container}"] if found.container else []
+        parts += [found.log_note] if found.log_note else []
+        return "; ".join(parts)
+    return "" if server.proof is None else server.proof.text
+
+
+def figure(value: Field, form: str) -> str:
+    """A number in its form; an unknown one as such."""
+    return form.format(value) if isinstance(value, int | float) else UNKNOWN
+
+
+NODES = Listing(
+    "nodes",
+    ("NODE", "LINK", "GPUS", "GPU LOAD", "VRAM USED", "POWER", "HOTTEST", "LOAD 1M", "DISK", "NOTE"),
+    NODE_FIELDS,
+    _nodes,
+)
+SERVERS = Listing(
+    "servers",
+    ("NODE", "SERVER", "STATE", "PHASE", "PROGRESS", "TOK/S", "RUN/Q", "KV", "TTFT P95", "RUN", "NOTE"),
+    SERVER_FIELDS,
+    _servers,
+)

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
-from k2tui.commands.narrow import only_server
+from k2tui.commands.narrow import narrowed
 from k2tui.commands.output import Output
 from k2tui.commands.wires import Wires
 from k2tui.core.errors import ExitCode, K2Error
@@ -23,7 +23,7 @@ def main(args: argparse.Namespace, wires: Wires) -> int:
     """Run the verb that `args.command` names."""
     output = Output(as_json=args.json)
     # A verb asks for the answers that it needs; one more on doubt would only keep a busy server busy.
-    settings = replace(only_server(wires.settings(), args.server), probe_generate="never")
+    settings = replace(narrowed(wires.settings(), args.server), probe_generate="never")
     return asyncio.run(_run(args, settings, wires, output))
 
 
@@ -32,8 +32,8 @@ async def _run(args: argparse.Namespace, settings: Settings, wires: Wires, outpu
     try:
         if args.command != "stop" and args.dry_run:
             return _dry_run(fleet.plan(args.server, change_of(args)), output)
-        node = settings.servers[args.server].node
-        await fleet.link(node).connect()
+        if args.server in settings.servers:
+            await fleet.link(settings.servers[args.server].node).connect()
         await fleet.open()
         await fleet.settle()
         return await _stream(_steps(args, fleet), output, until_started=args.command != "stop" and args.no_wait)

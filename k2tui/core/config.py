@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from k2tui.core import config_checks as check
+from k2tui.core.config_alerts import alert_keys, read_alerts
 from k2tui.core.config_checks import UnfitError
 from k2tui.core.config_findings import Findings, Schema, listed, nearest, shown
 from k2tui.core.config_profiles import PROFILE, check_profiles, engine_said, read_profile
@@ -62,6 +63,7 @@ def known_keys() -> tuple[str, ...]:
         *_TOP,
         *(f"{section}.{key}" for section, schema in _SECTIONS.items() for key in schema),
         *(f"{section}.*.{key}" for section, schema in _NAMED.items() for key in schema),
+        *alert_keys(),
         "keys.*",
     )
 
@@ -82,7 +84,7 @@ def settings_from(
     ssh config for a pattern; `this_machine` is the node that is shown when there is no other.
     """
     findings = Findings(path, locate)
-    known = [*_TOP, *_SECTIONS, *_NAMED, "keys"]
+    known = [*_TOP, *_SECTIONS, *_NAMED, "alerts", "keys"]
     for name, value in document.items():
         if name in _RESERVED[""]:
             findings.add((name,), shown((name,), value), _RESERVED[""][name])
@@ -107,6 +109,7 @@ def settings_from(
         )
         for name, table in named["servers"].items()
     }
+    alerts = read_alerts(findings, document.get("alerts", {}))
     keys = _keys(findings, document.get("keys", {}), actions)
     findings.raise_if_any()
     return Settings(
@@ -119,6 +122,7 @@ def settings_from(
         nodes=MappingProxyType(nodes),
         servers=MappingProxyType(servers),
         profiles=MappingProxyType(profiles),
+        alerts=alerts,
         keys=MappingProxyType(keys),
     )
 

@@ -88,6 +88,13 @@ def seconds(value: object) -> float:
     return float(value)
 
 
+def wait(value: object) -> float:
+    """A duration in seconds, or none at all."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < 0:
+        raise UnfitError("a number of seconds, 0 or more")
+    return float(value)
+
+
 def one_of(*words: str) -> Reader:
     """One of a few words."""
 

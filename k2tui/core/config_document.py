@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from k2tui.core.config_alerts import alerts_document
 from k2tui.core.profiles import command_text, resolve
-from k2tui.core.secrets import MASK, is_secret_name, mask, masked_env
+from k2tui.core.secrets import MASK, is_secret_name, mask, masked_argv, masked_env
 from k2tui.core.settings import NodeSettings, ProfileSettings, ServerSettings, Settings
 
 _UNITS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
@@ -21,6 +22,7 @@ def document_of(settings: Settings) -> dict[str, Any]:
         "mouse": settings.mouse,
         "probe": {"generate": settings.probe_generate},
         "verify": {"checks": settings.verify_checks, "max_s": settings.verify_max_s},
+        "alerts": alerts_document(settings.alerts),
     }
     if settings.from_ssh_config is not None:
         document["fleet"] = {"from_ssh_config": settings.from_ssh_config}
@@ -33,10 +35,10 @@ def document_of(settings: Settings) -> dict[str, Any]:
 
 
 def masked(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The document with the secrets of its profiles masked."""
+    """The document with the secrets of its profiles, setups and commands masked."""
     profiles = {name: _masked_profile(table) for name, table in document.get("profiles", {}).items()}
     servers = {name: {**table, **_masked_setup(table)} for name, table in document.get("servers", {}).items()}
-    changed = {"servers": servers, "profiles": profiles}
+    changed = {"servers": servers, "profiles": profiles, "alerts": _masked_alerts(document.get("alerts", {}))}
     return {**document, **{name: tables for name, tables in changed.items() if tables}}
 
 
@@ -95,6 +97,10 @@ def _masked_profile(table: Mapping[str, Any]) -> dict[str, Any]:
 
 def _masked_setup(table: Mapping[str, Any]) -> dict[str, Any]:
     return {"setup": mask(table["setup"])} if "setup" in table else {}
+
+
+def _masked_alerts(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {**table, **({"command": list(masked_argv(table["command"]))} if "command" in table else {})}
 
 
 def _masked_flag(name: str, value: Any) -> Any:

@@ -19,7 +19,7 @@ class Action:
     meaning: str
     """One sentence for help and the palette."""
     scope: str = "anywhere"
-    """anywhere | server | log | sheet: where it acts."""
+    """anywhere | server | log | plot | sheet: where it acts."""
     command: str = ""
     """Its word after `:`; empty: the last part of the id."""
 
@@ -45,6 +45,9 @@ ACTIONS: tuple[Action, ...] = (
     Action("go.home", ("1",), "home", "Go to the box or fleet screen"),
     Action("go.log", ("l", "2"), "log", "Go to the log of the selected server", "server"),
     Action("go.events", ("5",), "events", "Go to the list of what happened"),
+    Action(
+        "go.gpus", ("6",), "GPUs", "Go to all GPUs of all nodes: free ones, hot ones, what holds them", command="gpus"
+    ),
     Action("move.down", ("j", "down"), "down", "Move one row down"),
     Action("move.up", ("k", "up"), "up", "Move one row up"),
     Action("move.top", ("g", "home"), "top", "Move to the first row"),
@@ -58,6 +61,11 @@ ACTIONS: tuple[Action, ...] = (
     Action("pane.zoom", ("z",), "zoom", "Show this pane alone, and all of them again"),
     Action("screen.hold", ("p",), "hold", "Hold the screen still; the log is taken in and counted meanwhile"),
     Action("rows.sort", ("o",), "sort", "Sort the rows by a column; its letter follows"),
+    Action("rows.mark", ("space",), "mark", "Mark the selected row, or take the mark away"),
+    Action("rows.mark_range", ("V",), "mark range", "Mark all rows from the last marked one to this one"),
+    Action("alert.acknowledge", ("A",), "acknowledge", "Acknowledge the selected alert, or all that are open"),
+    Action("plot.shorter", ("(",), "shorter", "Plot a shorter time", "plot"),
+    Action("plot.longer", (")",), "longer", "Plot a longer time, up to seven days", "plot"),
     Action("row.copy", ("y",), "copy", "Copy the selected row"),
     Action("server.copy_command", ("Y",), "copy command", "Copy the exact command of the selected server", "server"),
     Action("server.restart", ("r",), "restart", "Start or restart the selected server, through a sheet", "server"),
@@ -65,6 +73,8 @@ ACTIONS: tuple[Action, ...] = (
     Action(
         "server.describe", ("d",), "describe", "Describe it: command, environment, witnesses, files, runs", "server"
     ),
+    Action("server.history", ("h",), "history", "Plot its readings over time, with restarts drawn in", "server"),
+    Action("server.adopt", ("i",), "adopt", "Show the config that makes a found server one of yours", "server"),
     Action(
         "node.connect", ("C",), "connect", "Try its node again now, or look at the host key that it offers", "server"
     ),

@@ -63,6 +63,37 @@ class ProfileSettings:
 
 
 @dataclass(frozen=True)
+class AlertRuleSettings:
+    """A rule of the operator's own; or changes of one that holds without config: None is then what that one has."""
+
+    name: str
+    on: str | None = None
+    """node | gpu | server."""
+    when: str | None = None
+    """What must hold, in the words of the filter language."""
+    until: str | None = None
+    """What ends it; None: the opposite of `when`, with a margin of 5 % on numbers."""
+    for_s: float | None = None
+    """How long `when` must hold before it is raised, and `until` before it ends."""
+    severity: str | None = None
+    """info | warning | bad."""
+    say: str | None = None
+    """The sentence; `{field}` is filled in."""
+
+
+@dataclass(frozen=True)
+class AlertSettings:
+    """What an operator is told of, and how."""
+
+    bell: bool = True
+    command: tuple[str, ...] = ()
+    """Run on this machine for each alert, without a shell; `{text}` and others are filled in."""
+    off: tuple[str, ...] = ()
+    """Names of rules that are not looked at."""
+    rules: Mapping[str, AlertRuleSettings] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Settings:
     """Everything of one config file, checked."""
 
@@ -80,6 +111,7 @@ class Settings:
     nodes: Mapping[str, NodeSettings] = field(default_factory=dict)
     servers: Mapping[str, ServerSettings] = field(default_factory=dict)
     profiles: Mapping[str, ProfileSettings] = field(default_factory=dict)
+    alerts: AlertSettings = AlertSettings()
     keys: Mapping[str, str] = field(default_factory=dict)
     """Action id to key, only those that the operator moved."""
 

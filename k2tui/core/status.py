@@ -30,21 +30,53 @@ def server_status(
     proof: Proof | None,
     watched_only: bool = False,
     answers: bool = False,
+    dead: bool = False,
+    found: bool | None = None,
+    http_ok: bool | None = None,
 ) -> ServerStatus:
     """The word for a server.
 
     `seen_age_s` is the age of the last look at its process or log, None before the first. `watched_only` is a
     server that k2tui knows by its log alone: there is no run to ask. `answers`: as `answers_all_the_same` has it;
-    a silence is no more than a suspicion, and an answer wins over it.
+    a silence is no more than a suspicion, and an answer wins over it. `dead`: its scheduler is gone or gives no sign
+    of life, whatever its HTTP side says. `found`: somebody else started it, and its process is there (True) or gone
+    (False); where it has no log that can be read, `http_ok` says how far it came.
     """
-    if answers and launch is not None:
-        launch = without_silence(launch)
+    status = _by_witnesses(
+        seen_age_s=seen_age_s,
+        link_up=link_up,
+        run=run,
+        launch=without_silence(launch) if answers and launch is not None else launch,
+        proof=proof,
+        watched_only=watched_only,
+        found=found,
+        http_ok=http_ok,
+    )
+    return ServerStatus.HUNG if dead and status in _SERVES else status
+
+
+_SERVES = (ServerStatus.READY, ServerStatus.UNPROVED, ServerStatus.DEGRADED)
+
+
+def _by_witnesses(
+    *,
+    seen_age_s: float | None,
+    link_up: bool,
+    run: Run | None,
+    launch: Launch | None,
+    proof: Proof | None,
+    watched_only: bool,
+    found: bool | None,
+    http_ok: bool | None,
+) -> ServerStatus:
     if seen_age_s is None:
         return ServerStatus.UNKNOWN
     if not link_up and seen_age_s > STALE_AFTER_S:
         return ServerStatus.STALE
     if watched_only:
         return _by_log(launch, proof)
+    if found is not None:
+        return _of_found(found, launch, proof, http_ok)
     if run is None:
         return ServerStatus.DOWN
     if run.alive is False:
@@ -95,6 +127,18 @@ def _ended(run: Run, launch: Launch | None) -> ServerStatus:
     if launch is not None and launch.kind in (LaunchKind.MISCONFIGURED, LaunchKind.STOPPED):
         return _BY_KIND[launch.kind]
     return ServerStatus.CRASHED
+
+
+def _of_found(there: bool, launch: Launch | None, proof: Proof | None, http_ok: bool | None) -> ServerStatus:
+    """A server of somebody else: nobody knows whether its end was asked for, and its log may not be readable."""
+    if not there:
+        failed = launch is not None and launch.kind in (LaunchKind.CRASHED, LaunchKind.MISCONFIGURED)
+        return _BY_KIND[launch.kind] if launch is not None and failed else ServerStatus.DOWN
+    if launch is not None and launch.spans and not (launch.kind is LaunchKind.LOADING and http_ok):
+        return _by_log(launch, proof)
+    if not http_ok:
+        return ServerStatus.LOADING
+    return ServerStatus.UNPROVED if proof is None else ServerStatus.READY if proof.ok else ServerStatus.DEGRADED
 
 
 def _by_log(launch: Launch | None, proof: Proof | None) -> ServerStatus:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from k2tui.core.found import FoundServer, NodeProcess
 from k2tui.core.launch import Advice, Launch
 from k2tui.core.link import LinkState
 from k2tui.core.readings import NodeReading
 from k2tui.core.runs import Run
+from k2tui.core.serving import ServingReading
 from k2tui.core.settings import NodeSettings, ServerSettings
 from k2tui.core.surroundings import NOTHING_KNOWN, Surroundings
 
@@ -38,7 +40,7 @@ class Witness:
     """One way to know, what it said and when."""
 
     name: str
-    """process | log | http | completion."""
+    """process | port | log | heartbeat | http | scheduler | metrics | completion."""
     ok: bool | None
     """None: it could not tell."""
     says: str
@@ -54,6 +56,10 @@ class NodeView:
     settings: NodeSettings
     link: LinkState = LinkState()
     reading: NodeReading = NodeReading()
+    processes: tuple[NodeProcess, ...] = ()
+    """Engines' processes and those that hold a GPU."""
+    processes_at: float | None = None
+    """time.monotonic of the last look; None before the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +101,9 @@ class ServerView:
     """time.monotonic of the last look at its process."""
     around: Surroundings = NOTHING_KNOWN
     """Its weight files, its earlier launches, what moves on its node."""
+    serving: ServingReading | None = None
+    """Its live figures; None before the first, and while it does not serve."""
+    found: FoundServer | None = None
+    """The process that somebody else started: this view is of a server that k2tui only looks at."""
+    disagreement: str | None = None
+    """Where its witnesses contradict each other, in one sentence; None while they do not."""

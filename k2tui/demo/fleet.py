@@ -21,6 +21,7 @@ from k2tui.core.profiles import resolve
 from k2tui.core.settings import NodeSettings, Settings
 from k2tui.demo.engine import knobs
 from k2tui.demo.engine.releases import CURRENT
+from k2tui.demo.faults import NodeFault, split_fault
 from k2tui.demo.layout import Layout, NodeKnobs
 from k2tui.demo.scene import GPUS, PROFILES, Part, Scene, scene
 from k2tui.demo.sshd import DemoSshd, write_private_key
@@ -48,11 +49,17 @@ class DemoFleet:
     ) -> None:
         """`fault`, `pace`, `version`: None = K2_DEMO_FAULT, K2_DEMO_PACE, K2_DEMO_SGLANG, or nothing special.
 
+        A fault is the engines' (demo/engine/knobs.py) or the first node's (demo/faults.py).
+
         `up`: some servers run (and one has crashed) when it opens. `root`: a directory of the caller's, kept.
         """
         try:
             told = knobs.Knobs.of()
-            self.told = NodeKnobs(pace=told.pace if pace is None else pace, fault=_fault(fault, told))
+            engine_fault, self._node_fault = split_fault(fault)
+            if fault is None:
+                engine_fault = told.fault
+            engine = None if engine_fault is None else str(engine_fault)
+            self.told = NodeKnobs(pace=told.pace if pace is None else pace, fault=engine)
             self.scene = scene(nodes, up=up)
         except ValueError as error:
             raise K2Error(str(error), code="usage", exit_code=ExitCode.USAGE) from None
@@ -111,6 +118,16 @@ class DemoFleet:
         """What the engines that start on this node from now on are told."""
         self.layout.tell(node, NodeKnobs(self.told.pace if pace is None else pace, fault, traffic))
 
+    def break_node(self, node: str, fault: NodeFault) -> None:
+        """Let this be wrong with a node from now on."""
+        self.layout.break_node(node, fault)
+        self.sshd.use_shell(node, self.layout.login_shell(fault, node))
+
+    def mend_node(self, node: str) -> None:
+        """Nothing is wrong with the node any more."""
+        self.layout.mend_node(node)
+        self.sshd.use_shell(node, self.layout.login_shell(None, node))
+
     def cut(self, node: str) -> int:
         """Break the node's SSH connections."""
         return self.sshd.cut(node)
@@ -127,6 +144,8 @@ class DemoFleet:
         key = write_private_key(layout.identity)
         self._sshd = DemoSshd({name: layout.environment(name) for name in self.scene.nodes}, key)
         await self._sshd.start()
+        if self._node_fault is not None:
+            self.break_node(next(iter(self.scene.nodes)), self._node_fault)
         layout.known_hosts.write_text(self._sshd.known_hosts_line(), encoding="ascii")
         self.scene = replace(self.scene, ports=_free_ports([part.name for _, part in self.scene.parts()]))
         self.settings = Settings(
@@ -177,11 +196,6 @@ async def _until_written(log: Path) -> None:
             if log.stat().st_size:
                 return
         await asyncio.sleep(0.02)
-
-
-def _fault(asked: str | None, told: knobs.Knobs) -> str | None:
-    fault = told.fault if asked is None else knobs.parse_fault(asked)
-    return None if fault is None else str(fault)
 
 
 def _free_ports(names: list[str]) -> dict[str, int]:

@@ -13,9 +13,12 @@ from pathlib import Path
 import k2tui
 from k2tui.demo.engine import knobs
 from k2tui.demo.engine.processes import process_start
+from k2tui.demo.faults import NodeFault, kernel_log
 from k2tui.demo.models import MODELS, write_model
+from k2tui.demo.tools import tools
 
 GPU_LINE = "NVIDIA H200|143771|700.00|580.159.04"
+_WITHOUT_SMI = "bin-without-smi"
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _PASSED_ON = ("TZ", "LD_LIBRARY_PATH")
 """Variables of the operator's own environment that a node keeps: the interpreter may need them."""
@@ -94,10 +97,20 @@ class Layout:
         metadata = f"Metadata-Version: 2.1\nName: sglang\nVersion: {self.version}\n"
         (site / f"sglang-{self.version}.dist-info" / "METADATA").write_text(metadata, encoding="ascii")
         python = _PYTHON.format(site=site, package=Path(k2tui.__file__).parent.parent, python=sys.executable)
-        smi = resources.files("k2tui.demo").joinpath("smi.sh").read_text(encoding="ascii")
-        for name, text in (("python3", python), ("python", python), ("sglang", _SGLANG), ("nvidia-smi", smi)):
+        smi, journal = (
+            resources.files("k2tui.demo").joinpath(name).read_text(encoding="ascii")
+            for name in ("smi.sh", "journalctl.sh")
+        )
+        texts = {"python3": python, "python": python, "sglang": _SGLANG, "nvidia-smi": smi, "journalctl": journal}
+        for name, text in {**texts, **tools()}.items():
             (programs / name).write_text(text, encoding="utf-8")
             (programs / name).chmod(0o755)
+        without = self.root / "opt" / _WITHOUT_SMI
+        without.mkdir(exist_ok=True)
+        for name in {**texts, **tools()}:
+            if name != "nvidia-smi":
+                (without / name).unlink(missing_ok=True)
+                (without / name).symlink_to(Path("..", "bin", name))
 
     def make_node(self, name: str, *, gpus: int, told: NodeKnobs) -> None:
         """One node's home."""
@@ -105,7 +118,7 @@ class Layout:
         shutil.rmtree(home, ignore_errors=True)
         (home / "gpus").mkdir(parents=True)
         (home / "tmp").mkdir()
-        (home / "bin").symlink_to(Path("..", "..", "opt", "bin"))
+        self._programs(name, "bin")
         (home / "shared").symlink_to(Path("..", "..", "shared"))
         uuids = "".join(f"{gpu_uuid(name, index)}\n" for index in range(gpus))
         (home / "gpus.conf").write_text(f"{GPU_LINE}\n{uuids}", encoding="ascii")
@@ -127,6 +140,42 @@ class Layout:
         temporary.write_text(lines, encoding="utf-8")
         temporary.replace(path)
 
+    def break_node(self, name: str, fault: NodeFault) -> None:
+        """Let this be wrong with the node from now on, beside what is wrong already."""
+        home, where = self.node(name), fault.where or ""
+        files = {
+            "smi.fault": fault.smi,
+            "kernel.log": kernel_log(fault, node=name) or None,
+            "kernel.denied": "" if fault.kind == "kernel_denied" else None,
+            "clock.skew": where if fault.kind == "clock_skew" else None,
+            "df.fault": where if fault.kind == "disk_full" else None,
+            "rc.noise": where if fault.kind == "rc_noise" else None,
+        }
+        for file, text in files.items():
+            if text is not None:
+                temporary = home / f"{file}.new"
+                temporary.write_text(f"{text}\n", encoding="ascii")
+                temporary.replace(home / file)
+        if fault.kind == "no_smi":
+            self._programs(name, _WITHOUT_SMI)
+
+    def mend_node(self, name: str) -> None:
+        """Nothing is wrong with it any more; its kernel's log keeps what it had to say."""
+        for file in ("smi.fault", "kernel.denied", "clock.skew", "df.fault", "rc.noise"):
+            (self.node(name) / file).unlink(missing_ok=True)
+        self._programs(name, "bin")
+
+    def _programs(self, name: str, directory: str) -> None:
+        link = self.node(name) / "bin"
+        temporary = link.with_suffix(".new")
+        temporary.symlink_to(Path("..", "..", "opt", directory))
+        temporary.replace(link)
+
+    def login_shell(self, fault: NodeFault | None, name: str) -> str:
+        """What runs the commands that come to a node."""
+        stand_in = {"rc_noise": "noisy-sh", "fish": "fish", "tcsh": "tcsh"}.get(fault.kind if fault else "")
+        return "/bin/sh" if stand_in is None else str(self.node(name) / "bin" / stand_in)
+
     def environment(self, name: str) -> Mapping[str, str]:
         """What a command on the node sees."""
         home = self.node(name)
@@ -140,6 +189,7 @@ class Layout:
             "LOGNAME": name,
             "SHELL": "/bin/sh",
             "LANG": "C.UTF-8",
+            "K2TUI_ONLY": f"{knobs.NODE}={home}",  # of this machine's processes only the node's own are found
         }
 
 

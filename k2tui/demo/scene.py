@@ -61,7 +61,9 @@ class Scene:
             for part in parts:
                 yield node, part
 
-    def node_settings(self, *, port: int, identity: str, known: Sequence[str] = ("/",)) -> dict[str, NodeSettings]:
+    def node_settings(
+        self, *, port: int, identity: str, known: Sequence[str] = ("/", "/dev/shm")
+    ) -> dict[str, NodeSettings]:
         """All nodes, reached as users of one SSH server."""
         return {
             name: NodeSettings(
@@ -91,8 +93,8 @@ def scene(nodes: int, *, up: bool = True) -> Scene:
     if not 1 <= nodes <= len(string.ascii_lowercase) ** 2:
         raise ValueError(f"a demo has 1 to {len(string.ascii_lowercase) ** 2} nodes, not {nodes}")
     parts: dict[str, tuple[Part, ...]] = {}
-    for place, letters in zip(range(nodes), _letters(), strict=False):
-        parts[f"gpu-{letters}"] = _PARTS[place] if place < len(_PARTS) else (Part(f"kimi-{letters}", "reason"),)
+    for place, word in zip(range(nodes), letters(), strict=False):
+        parts[f"gpu-{word}"] = _PARTS[place] if place < len(_PARTS) else (Part(f"kimi-{word}", "reason"),)
     if not up:
         parts = {node: tuple(Part(part.name, part.profile, part.gpus) for part in of) for node, of in parts.items()}
     return Scene(parts)
@@ -106,7 +108,7 @@ _PARTS: Sequence[tuple[Part, ...]] = (
 )
 
 
-def _letters() -> Iterable[str]:
+def letters() -> Iterable[str]:
     """a .. z, aa .. zz."""
     yield from string.ascii_lowercase
     for first in string.ascii_lowercase:

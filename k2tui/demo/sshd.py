@@ -34,6 +34,7 @@ class DemoSshd:
         self._idle = asyncio.Event()
         self._idle.set()
         self._refused: set[str] = set()
+        self._shells: dict[str, str] = {}
 
     async def start(self) -> None:
         """Listen on a free port of 127.0.0.1."""
@@ -76,6 +77,14 @@ class DemoSshd:
     def refuse(self, node: str, *, refused: bool = True) -> None:
         """Let no new connection of this node in (or again)."""
         (self._refused.add if refused else self._refused.discard)(node)
+
+    def use_shell(self, node: str, shell: str) -> None:
+        """Hand this node's commands to another login shell, as `SHELL -c COMMAND`."""
+        self._shells[node] = shell
+
+    def shell_of(self, node: str) -> str:
+        """The node's login shell."""
+        return self._shells.get(node, "/bin/sh")
 
     def began(self, group: int) -> None:
         self.groups.add(group)
@@ -124,7 +133,8 @@ class _Server(asyncssh.SSHServer):
         self._sshd.joined(self._node, self._connection)
 
     def session_requested(self) -> asyncssh.SSHServerSession[bytes]:
-        return _Command(self._sshd, self._sshd.environments[self._node])
+        shell = self._sshd.shell_of(self._node)
+        return _Command(self._sshd, self._sshd.environments[self._node], shell)
 
     def connection_requested(self, dest_host: str, dest_port: int, orig_host: str, orig_port: int) -> bool:
         if dest_host not in LOOPBACK:
@@ -133,10 +143,10 @@ class _Server(asyncssh.SSHServer):
 
 
 class _Command(asyncssh.SSHServerSession[bytes]):
-    """One `exec`: the command in `sh -c`, its pipes tied to the channel byte by byte."""
+    """One `exec`: the command in the login shell's `-c`, its pipes tied to the channel byte by byte."""
 
-    def __init__(self, sshd: DemoSshd, environment: Mapping[str, str]) -> None:
-        self._sshd, self._environment = sshd, environment
+    def __init__(self, sshd: DemoSshd, environment: Mapping[str, str], shell: str) -> None:
+        self._sshd, self._environment, self._shell = sshd, environment, shell
         self._command = ""
         self._channel: asyncssh.SSHServerChannel[bytes] | None = None
         self._process: asyncio.SubprocessTransport | None = None
@@ -166,7 +176,7 @@ class _Command(asyncssh.SSHServerSession[bytes]):
         try:
             process, _ = await asyncio.get_running_loop().subprocess_exec(
                 lambda: pipes,
-                "/bin/sh",
+                self._shell,
                 *(("-c", self._command) if self._command else ()),
                 cwd=self._environment["HOME"],
                 env=dict(self._environment),

@@ -9,8 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from k2tui.core.alerts import Alert
+from k2tui.core.events import Event
 from k2tui.core.history import PastLaunch
 from k2tui.core.link import LinkState
+from k2tui.core.series import Samples, SeriesKey, UsualRate
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,3 +163,58 @@ class LaunchHistory(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+class ReadingHistory(Protocol):
+    """Where readings are kept on this side. What fails is a K2Error whose message is a sentence."""
+
+    async def keep(self, samples: Sequence[Samples]) -> None:
+        """Add these; what is known already of the same time and step is replaced where these have a figure."""
+        ...
+
+    async def kept(self, keys: Sequence[SeriesKey], since: float, until: float) -> tuple[Samples, ...]:
+        """All that is kept between two unix times, finest steps first; several pieces a key."""
+        ...
+
+    async def thin(self, now: float) -> None:
+        """Make minutes of seconds older than an hour, and drop what is older than a week."""
+        ...
+
+
+class RateBaseline(Protocol):
+    """What a server usually generates; `config` as `core.series_rates.config_of` names it."""
+
+    async def usual_rate(self, config: str, running: float) -> UsualRate | None:
+        """At about so many running requests; None where too little is known."""
+        ...
+
+
+class EventHistory(Protocol):
+    """Where events, alerts and the operator's last visit are kept on this side."""
+
+    async def note(self, events: Sequence[Event]) -> None: ...
+
+    async def noted(self, since: float, most: int = 1000) -> tuple[Event, ...]:
+        """The newest events since a unix time, oldest first."""
+        ...
+
+    async def put_alert(self, alert: Alert) -> None:
+        """Keep it; one with the same key is replaced."""
+        ...
+
+    async def put_alerts(self, since: float) -> tuple[Alert, ...]:
+        """Alerts that hold, or that began since a unix time."""
+        ...
+
+    async def claim_alert(self, alert: Alert) -> Alert | None:
+        """Keep it, and give None; or keep nothing and give what is there already: the alert of its rule and subject
+        that holds, or the one with its key. Of several that ask at once only one gets None."""
+        ...
+
+    async def left_at(self) -> float | None:
+        """Unix time at which a k2tui last looked; None before the first."""
+        ...
+
+    async def looking(self, at: float) -> None:
+        """A k2tui looks now."""
+        ...

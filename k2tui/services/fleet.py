@@ -3,34 +3,44 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from k2tui.core.absence import Absence
+from k2tui.core.alerts import Alert
 from k2tui.core.errors import ExitCode, K2Error, no_such
-from k2tui.core.events import Event, Severity
+from k2tui.core.events import Severity
 from k2tui.core.flags import flag_value
 from k2tui.core.link import LinkPhase
-from k2tui.core.profiles import command_text, resolve, warnings_of
+from k2tui.core.manners import sight_of
+from k2tui.core.pace import Shown
+from k2tui.core.profiles import resolve
 from k2tui.core.readings import busiest
 from k2tui.core.ring import LineRing
+from k2tui.core.series import Annotation, Samples, SeriesKey
 from k2tui.core.settings import NodeSettings, ServerSettings, Settings
 from k2tui.core.verbs import LaunchPlan, ProfileChange, VerbEvent
 from k2tui.core.views import NodeView, ServerView
+from k2tui.services.alarm import CommandRunner
+from k2tui.services.chronicle import Chronicle, Looked, PastStore
 from k2tui.services.doors import Audit, Clock, LaunchHistory, NodeLink, Script
 from k2tui.services.fleet_events import NodeTeller, ServerTeller
+from k2tui.services.found_places import FoundPlaces
 from k2tui.services.gate import Gate
+from k2tui.services.gpu_details import gpu_details
 from k2tui.services.launch_history import LaunchMemory
-from k2tui.services.launching import Verbs, watched_only
+from k2tui.services.launching import Verbs
 from k2tui.services.log_watch import LogScripts
-from k2tui.services.node_watch import NodeWatch
 from k2tui.services.old_runs import OldRuns
-from k2tui.services.run_scan import RunScan
-from k2tui.services.runs import RunKeeper, RunScripts
+from k2tui.services.pacing import PacedNode, Pacer
+from k2tui.services.planning import Planning
+from k2tui.services.rooms import Furniture, Room
 from k2tui.services.server_watch import ProofManners, ServerWatch
 from k2tui.services.surroundings_watch import Around, SurroundingScripts
+from k2tui.services.tasks import ended
 
-EVENTS_KEPT = 1000
+LOOK_S = 2.0
+"""Between two looks at everything: what is remembered and what raises an alert."""
 
 
 @dataclass(frozen=True)
@@ -45,19 +55,12 @@ class FleetDoors:
     clock: Clock
     history: LaunchHistory | None
     """Where launches are remembered; None: nowhere."""
+    past: PastStore | None
+    """Where readings, events and alerts are; None: nowhere."""
+    alert_runner: CommandRunner | None
+    """Runs the operator's command for an alert."""
     operator: str
     """user@host of the person at the keyboard."""
-
-
-@dataclass
-class _Room:
-    """One node with everything that watches it."""
-
-    settings: NodeSettings
-    link: NodeLink
-    watch: NodeWatch
-    keeper: RunKeeper
-    scan: RunScan
 
 
 class Fleet:
@@ -68,25 +71,53 @@ class Fleet:
         self.simulated = simulated
         self.revision = 0
         """Grows with every change of any view or event; never with log lines."""
-        self.events: deque[Event] = deque(maxlen=EVENTS_KEPT)
         self.gate = Gate(doors.audit, read_only=settings.read_only)
         self._doors = doors
         self._scripts = LogScripts(doors.script)
+        self._chronicle = Chronicle(
+            doors.past,
+            settings.alerts,
+            clock=doors.clock,
+            log_since=doors.script("log_since"),
+            runner=doors.alert_runner,
+            on_change=self._changed,
+        )
+        self.events = self._chronicle.events
         self._memory = LaunchMemory(doors.history, clock=doors.clock, tell=self.record, on_change=self._history_changed)
         self._around = Around(SurroundingScripts(doors.script), self._memory, self.record)
-        self._rooms = {name: self._room(node) for name, node in settings.nodes.items()}
-        self._watches = {name: self._server_watch(name) for name in settings.servers}
+        furniture = Furniture(
+            doors.make_link,
+            doors.script,
+            doors.clock,
+            self._scan_changed,
+            self._node_changed,
+            self._processes_looked_at,
+            settings.servers,
+        )
+        started = {server.node for server in settings.servers.values() if server.profile is not None}
+        self._rooms = {
+            name: furniture.furnished(node, has_runs=name in started) for name, node in settings.nodes.items()
+        }
+        self._watches = {name: self._server_watch(server) for name, server in settings.servers.items()}
         self._node_tellers = {name: NodeTeller(name) for name in self._rooms}
         self._server_tellers = {name: ServerTeller(name) for name in self._watches}
+        self._planning = Planning(settings, self._watches, self.link)
+        self._found = FoundPlaces(settings)
+        self._pacer = Pacer(
+            {name: PacedNode(room.watch, room.scan, room.found) for name, room in self._rooms.items()},
+            clock=doors.clock,
+        )
+        self._looking: asyncio.Task[None] | None = None
+        self._closing: set[asyncio.Task[None]] = set()
         self._old_runs = OldRuns(doors.script("read"), doors.script("log_size"))
         self._opened = False
 
     def nodes(self) -> tuple[NodeView, ...]:
         """All nodes, in the config's order."""
-        return tuple(NodeView(room.settings, room.watch.state, room.watch.reading) for room in self._rooms.values())
+        return tuple(room.view for room in self._rooms.values())
 
     def servers(self) -> tuple[ServerView, ...]:
-        """All servers, in the config's order."""
+        """All servers: those of the config in its order, then what somebody else started."""
         return tuple(watch.view for watch in self._watches.values())
 
     def server(self, name: str) -> ServerView:
@@ -110,23 +141,31 @@ class Fleet:
             exit_code=ExitCode.MISSING,
         )
 
+    async def attend(self) -> None:
+        """An operator sits in front of it: watch, remember, alert. Returns at once; a plain command only opens."""
+        await self.open()
+        if self._looking is None:
+            self._looking = asyncio.ensure_future(self._look_all_the_time())
+
     async def open(self) -> None:
         """Start to watch; returns at once."""
         if self._opened:
             return
         self._opened = True
         for room in self._rooms.values():
-            room.watch.start()
-            if self._has_runs(room):
-                room.scan.start()
+            room.start()
         for watch in self._watches.values():
             watch.start()
 
     async def close(self) -> None:
         """Watch no more. What runs on the nodes runs on."""
+        await ended(self._looking)
+        await self._pacer.close()
         await asyncio.gather(*(watch.close() for watch in self._watches.values()), return_exceptions=True)
-        await asyncio.gather(*(self._close_room(room) for room in self._rooms.values()), return_exceptions=True)
+        await asyncio.gather(*(room.close() for room in self._rooms.values()), return_exceptions=True)
+        await asyncio.gather(*self._closing, return_exceptions=True)
         await self._old_runs.close()
+        await self._chronicle.close()
         await self._memory.close()
         await self._doors.close()
 
@@ -139,23 +178,7 @@ class Fleet:
 
     def plan(self, name: str, change: ProfileChange | None = None) -> LaunchPlan:
         """What a start or restart would do, from what is known now; touches nothing."""
-        change = change or ProfileChange()
-        server = self._watch(name).settings
-        profile_name = change.profile or server.profile
-        if profile_name is None:
-            raise watched_only(name)
-        profile = resolve(self.settings, profile_name, server, change)
-        run = self._watch(name).view.run
-        live = run is not None and run.alive is True
-        return LaunchPlan(
-            server=name,
-            node=server.node,
-            profile=profile,
-            command=command_text(profile),
-            replaces_run=run.run_id if run is not None and live else None,
-            confirm_needed=self._confirm_sentence(name, live=live),
-            warnings=(*warnings_of(self.settings.profiles, profile_name), *self._warnings(name)),
-        )
+        return self._planning.plan(self._watch(name).settings.name, change)
 
     def start(
         self, name: str, change: ProfileChange | None = None, *, confirm: str | None = None, verify: bool = True
@@ -172,7 +195,7 @@ class Fleet:
     def stop(self, name: str, *, confirm: str | None = None) -> AsyncIterator[VerbEvent]:
         """Stop it; done when no process of it is left."""
         run = self._watch(name).view.run
-        due = self._confirm_sentence(name, live=run is not None and run.alive is True)
+        due = self._planning.confirm_sentence(name, live=run is not None and run.alive is True)
         return self._told(name, self._verbs(name).stop(confirm_needed=due, confirm=confirm))
 
     async def trust_host_key(self, node: str) -> None:
@@ -188,36 +211,56 @@ class Fleet:
         """Try to reach the node at once."""
         self._room_named(node).watch.retry_now()
 
+    def look_at(self, shown: Shown) -> None:
+        """What is on screen is looked at often, the rest less."""
+        self._pacer.look_at(shown)
+
+    def recent(self, key: SeriesKey, span_s: float) -> Samples | None:
+        """The newest readings of this session, from memory."""
+        return self._chronicle.recorder.recent(key, span_s)
+
+    async def past(self, keys: Sequence[SeriesKey], since: float, until: float, steps: int) -> tuple[Samples, ...]:
+        """Readings between two unix times, one `Samples` a key, all on one time axis."""
+        return await self._chronicle.recorder.past(keys, since, until, steps)
+
+    async def annotations(self, since: float, until: float) -> tuple[Annotation, ...]:
+        """Restarts, ends and alerts between two unix times, oldest first."""
+        return self._chronicle.annotations(since, until)
+
+    def alerts(self) -> Sequence[Alert]:
+        """Alerts that hold, and the newest of those that ended; newest first."""
+        return self._chronicle.alarm.alerts()
+
+    def acknowledge(self, alert: Alert) -> None:
+        """The operator has seen it."""
+        self._chronicle.alarm.acknowledge(alert)
+
+    def on_alert(self, hear: Callable[[Sequence[Alert]], None]) -> None:
+        """Call `hear` with what was raised and should be heard."""
+        self._chronicle.alarm.on_raise = hear
+
+    def absence(self) -> Absence | None:
+        """What happened while nobody looked."""
+        return self._chronicle.absence
+
+    async def gpu_details(self, node: str) -> Sequence[str]:
+        """Topology, link traffic and errors of a node's GPUs, asked now."""
+        room = self._room_named(node)
+        trouble = room.watch.reading.gpus_trouble
+        if trouble is not None:  # a second nvidia-smi would hang as well
+            raise K2Error(f"{node}: {trouble}", code="gpus", subject=node, hint="the node's rows say since when")
+        return await gpu_details(room.link, self._doors.script("gpu_details"))
+
     def link(self, node: str) -> NodeLink:
         """The connection to a node, for plain commands that look at one thing."""
         return self._room_named(node).link
 
     def record(self, subject: str, text: str, severity: Severity = Severity.INFO) -> None:
         """Put an event on the list."""
-        self.events.append(Event(self._doors.clock.time(), subject, text, severity))
-        self.revision += 1
+        self._chronicle.record(subject, text, severity)
 
-    def _room(self, node: NodeSettings) -> _Room:
-        link = self._doors.make_link(node)
-        clock = self._doors.clock
-
-        def scan_changed() -> None:
-            self._scan_changed(node.name)
-
-        def node_changed() -> None:
-            self._node_changed(node.name)
-
-        keeper = RunKeeper(link, node, RunScripts(self._doors.script))
-        return _Room(
-            settings=node,
-            link=link,
-            watch=NodeWatch(link, self._doors.script("probe"), clock, node_changed, disks=node.disks),
-            keeper=keeper,
-            scan=RunScan(link, keeper, clock=clock, on_change=scan_changed),
-        )
-
-    def _server_watch(self, name: str) -> ServerWatch:
-        server = self.settings.servers[name]
+    def _server_watch(self, server: ServerSettings) -> ServerWatch:
+        name = server.name
         room = self._rooms[server.node]
 
         def changed() -> None:
@@ -233,6 +276,7 @@ class Fleet:
             on_change=changed,
             around=self._around,
             gpu_busy=lambda: busiest(room.watch.reading, server.gpus),
+            sight=lambda: sight_of(self._pacer.shown or Shown(servers=frozenset([name])), server=name),
         )
         watch.api_key = self._api_key(server)
         return watch
@@ -246,9 +290,9 @@ class Fleet:
         except K2Error:
             return None
 
-    def _log_now(self, room: _Room) -> float | None:
+    def _log_now(self, room: Room) -> float | None:
         """The node's log clock (naive local seconds); None until its probe told the offset."""
-        offset = room.watch.reading.clock_offset_s
+        offset = room.log_offset_s
         return None if offset is None else self._doors.clock.time() + offset
 
     def _verbs(self, name: str) -> Verbs:
@@ -276,73 +320,23 @@ class Fleet:
             self.record(name, str(error), Severity.BAD)
             raise
 
-    def _confirm_sentence(self, name: str, *, live: bool) -> str | None:
-        watch = self._watch(name)
-        policy = self._room_of(name).settings.confirm
-        if policy == "always":
-            return f'confirm = "always" on {watch.settings.node}'
-        running = None if watch.http is None else watch.http.running
-        if policy == "busy" and live and running:
-            return f"{running} running request(s) would be cut off"
-        return None
-
-    def _warnings(self, name: str) -> tuple[str, ...]:
-        room = self._room_of(name)
-        warnings = [f"{rival} runs on the same GPUs: stop it first" for rival in self._rivals(name)]
-        if self._watch(name).api_key is not None:
-            warnings.append(f"the API key stands in the command: every user of {room.settings.name} can read it in ps")
-        if room.link.state.phase is not LinkPhase.UP:
-            reason = room.link.state.reason or "not reached yet"
-            warnings.append(f"{room.settings.name} is not connected: {reason}")
-        return tuple(warnings)
-
-    def _rivals(self, name: str) -> list[str]:
-        """Other servers of the node that run now and share a GPU with this one."""
-        own = self._watch(name).settings
-        others = [watch.view for watch in self._watches.values() if watch.settings.name != name]
-        return [
-            other.settings.name
-            for other in others
-            if other.settings.node == own.node
-            and set(other.settings.gpus) & set(own.gpus)
-            and other.run is not None
-            and other.run.alive
-        ]
-
     def _watch(self, name: str) -> ServerWatch:
         if name not in self._watches:
             raise no_such("server", name, self._watches)
         return self._watches[name]
 
-    def _room_of(self, name: str) -> _Room:
+    def _room_of(self, name: str) -> Room:
         return self._rooms[self._watch(name).settings.node]
 
-    def _room_named(self, node: str) -> _Room:
+    def _room_named(self, node: str) -> Room:
         if node not in self._rooms:
             raise no_such("node", node, self._rooms)
         return self._rooms[node]
 
-    def _is_settled(self, room: _Room) -> bool:
-        if room.link.state.phase in (LinkPhase.DOWN, LinkPhase.BLOCKED):
-            return True
-        if room.scan.problem is not None:
-            return True
+    def _is_settled(self, room: Room) -> bool:
         watches = (watch for watch in self._watches.values() if watch.settings.node == room.settings.name)
-        probed = room.watch.reading.host_at is not None
-        scanned = room.scan.at is not None or not self._has_runs(room)
-        return probed and scanned and all(watch.settled for watch in watches)
-
-    def _has_runs(self, room: _Room) -> bool:
-        """Some server of the node is k2tui's to start; where all are only watched there is nothing to scan for."""
-        return any(
-            server.node == room.settings.name and server.profile is not None
-            for server in self.settings.servers.values()
-        )
-
-    async def _close_room(self, room: _Room) -> None:
-        closers: tuple[Awaitable[None], ...] = (room.scan.close(), room.watch.close())
-        await asyncio.gather(*closers, return_exceptions=True)
-        await room.link.close()
+        unreached = room.link.state.phase in (LinkPhase.DOWN, LinkPhase.BLOCKED) or room.scan.problem is not None
+        return room.is_looked_at and (unreached or all(watch.settled for watch in watches))
 
     def _scan_changed(self, node: str) -> None:
         room = self._rooms[node]
@@ -360,6 +354,48 @@ class Fleet:
             for watch in self._watches.values():
                 if watch.settings.node == node:
                     watch.changed.set()  # a verb that waits for its server looks at the link too
+
+    def _processes_looked_at(self, node: str) -> None:
+        """Attach what runs there to the servers of the config that it is, and watch the rest beside them."""
+        room = self._rooms[node]
+        if room.found.at is None:
+            return
+        watches = [watch for watch in self._watches.values() if watch.settings.node == node]
+        busy = {watch.settings.name for watch in watches if watch.view.run is not None and watch.view.run.alive}
+        placed = self._found.place(node, room.found.servers, room.found.at, busy=busy)
+        for name, found in placed.items():
+            if name not in self._watches:
+                watch = self._watches[name] = self._server_watch(self._found.settings_of(name, node, found))
+                self._server_tellers[name] = ServerTeller(name)
+                watch.start()
+                self._changed()
+            self._watches[name].api_key = self._watches[name].api_key or found.api_key
+            self._watches[name].take_found(found, room.found.at)
+        for name in self._found.left(node, placed):
+            self._watches[name].take_found(None, room.found.at)
+        for watch in self._watches.values():
+            if watch.settings.node == node:
+                watch.take_processes(room.found.processes, room.found.at)
+
+    def _forget_gone(self) -> None:
+        """What somebody else started and ended a while ago is no longer listed."""
+        for name in self._found.forgotten(self._doors.clock.monotonic()):
+            task = asyncio.ensure_future(self._watches.pop(name).close())
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+            del self._server_tellers[name]
+            self._changed()
+
+    async def _look_all_the_time(self) -> None:
+        self._chronicle.open()
+        while True:
+            await self._doors.clock.sleep(LOOK_S)
+            self._forget_gone()
+            links = {name: room.link for name, room in self._rooms.items()}
+            self._chronicle.look(Looked(self.nodes(), self.servers(), links))
+
+    def _changed(self) -> None:
+        self.revision += 1
 
     def _history_changed(self, name: str) -> None:
         self._watches[name].refresh()

@@ -64,6 +64,8 @@ class ServerTeller:
         launch = view.launch
         if launch is not None and launch.cause is not None and view.status in _STATUS_SEVERITY:
             words = f"{words} in {launch.phase.value}: {launch.cause.line.strip()}"
+        elif view.status is ServerStatus.HUNG and view.disagreement is not None:
+            words = f"{words}: {view.disagreement}"
         return self._name, words, _STATUS_SEVERITY.get(view.status, Severity.INFO)
 
     def of_verb(self, step: VerbEvent) -> Told | None:

@@ -9,6 +9,7 @@ from k2tui.core.checkpoint import Checkpoint
 from k2tui.core.effects import changed_checks, checks_for
 from k2tui.core.errors import ExitCode, K2Error
 from k2tui.core.flags import flag_value
+from k2tui.core.foreign.owner import not_ours
 from k2tui.core.launch import Launch, LaunchKind, LaunchPhase, Progress
 from k2tui.core.link import LinkPhase
 from k2tui.core.runs import Run
@@ -98,13 +99,16 @@ class Verbs:
 
     async def live_run(self) -> Run | None:
         """The server's run whose process lives, looked at now."""
-        self._own()
         for run in await self.scan.look():
             if run.server == self.watch.settings.name and run.alive:
                 return run
+        self._own()
         return None
 
     def _own(self) -> None:
+        found = self.watch.found_alive
+        if found is not None:
+            raise not_ours(found, self.watch.settings.name)
         if self.watch.settings.profile is None:
             raise watched_only(self.watch.settings.name)
 
@@ -257,6 +261,10 @@ class Verbs:
         yield told.event("ready", "ready by its log", launch=launch)
         if not verify:
             yield told.done(ExitCode.DONE, "ready by its log; not verified, as asked")
+            return
+        why = self.watch.abstains.why
+        if why is not None:
+            yield told.done(ExitCode.DONE, f"ready by its log; {why}")
             return
         proof = await self.watch.prove(self._checks(plan, before))
         yield told.event("proved" if proof.ok else "failed", proof.text, proof_json(proof), launch=launch)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from k2tui.core.errors import K2Error
 from k2tui.core.link import LinkPhase, LinkState
-from k2tui.core.probe import ProbeReader
+from k2tui.core.probing.reader import ProbeReader
 from k2tui.core.readings import NodeReading
 from k2tui.services.doors import Clock, NodeLink, RemoteStream, Script
 from k2tui.services.tasks import ended
@@ -24,6 +24,9 @@ SILENCE_INTERVALS = 10
 LEAST_SILENCE_S = 30.0
 """A probe that says nothing for so long while the link is up is started anew."""
 USUAL_DISKS = ("/", "/dev/shm")
+DETAILED_PERIOD_S = 10.0
+"""Between two lists of a node's GPU processes while they are on screen."""
+PROCESSES_PERIOD_S = 60.0
 
 
 class NodeWatch:
@@ -45,7 +48,7 @@ class NodeWatch:
         self._disks = tuple(disks) or USUAL_DISKS
         self._interval_s = interval_s
         self._jitter = jitter
-        self._reader = ProbeReader()
+        self._reader = ProbeReader(interval_s)
         self._stream: RemoteStream | None = None
         self._task: asyncio.Task[None] | None = None
         self._now = asyncio.Event()
@@ -55,6 +58,10 @@ class NodeWatch:
         self._pinged: tuple[str, float] | None = None
         self._ticks = 0
         self._heard_at = 0.0
+        self._saying: set[asyncio.Future[None]] = set()
+        self._detailed = False
+        self._processes_asked_at: float | None = None
+        self._kernel_asked_at: float | None = None
         self.trouble: K2Error | None = None
         """Why there is no probe although the link is up; None while there is."""
 
@@ -91,11 +98,45 @@ class NodeWatch:
         """How often the probe speaks: 1 s for the node in focus, more for those that nobody looks at."""
         if seconds == self._interval_s:
             return
-        self._interval_s = seconds
+        self._interval_s = self._reader.interval_s = seconds
         if self._stream is not None:
             fields = ",".join(self._reader.fields)
             words = f"interval {_whole(seconds)} {self._reader.fields_driver or '-'} {fields}"
             self._say(words)
+
+    @property
+    def detailed(self) -> bool:
+        """Its GPU processes are on screen: they are asked for more often."""
+        return self._detailed
+
+    @detailed.setter
+    def detailed(self, detailed: bool) -> None:
+        if detailed != self._detailed:
+            self._detailed = detailed
+            self._ask_what_is_due()
+
+    @property
+    def processes_period_s(self) -> float:
+        """Between two lists of GPU processes."""
+        return DETAILED_PERIOD_S if self._detailed else PROCESSES_PERIOD_S
+
+    def ask_processes(self) -> None:
+        """Ask for the list of GPU processes now; never while nvidia-smi does not answer as it is."""
+        if self._stream is not None and self._reader.gpus_answer:
+            self._processes_asked_at = self._clock.monotonic()
+            self._say("ask processes")
+
+    def _ask_what_is_due(self) -> None:
+        """What a tick does not tell: the GPU processes, and the kernel's log of GPU errors."""
+        if self._is_due(self._processes_asked_at, self.processes_period_s):
+            self.ask_processes()
+        reader, kernel = self._reader, self._reader.kernel
+        if self._stream is not None and reader.has_driver and self._is_due(self._kernel_asked_at, kernel.period_s):
+            self._kernel_asked_at = self._clock.monotonic()
+            self._say(kernel.question(reader.node_now))
+
+    def _is_due(self, asked_at: float | None, period_s: float) -> bool:
+        return asked_at is None or self._clock.monotonic() - asked_at >= period_s
 
     async def _keep(self) -> None:
         while True:
@@ -149,15 +190,18 @@ class NodeWatch:
             self._stream = stream
             while line := await stream.readline():
                 self._heard_at = self._clock.monotonic()
-                reader.feed(line.decode("utf-8", "replace"), self._heard_at, self._clock.time())
+                if not reader.feed(line.decode("utf-8", "replace"), self._heard_at, self._clock.time()):
+                    continue
                 if line.startswith(b"hello"):
                     self._attempt = 0
+                    self._processes_asked_at = self._kernel_asked_at = None
                 elif line.startswith(b"pong"):
                     self._measure()
                 elif line.startswith(b"tick"):
                     self._ticks += 1
                     if self._ticks % PING_EVERY == 1:
                         self._ping()
+                    self._ask_what_is_due()
                 self._on_change()
         finally:
             self._stream = None
@@ -191,7 +235,9 @@ class NodeWatch:
                 await stream.write(f"{words}\n".encode("ascii"))
 
         if self._stream is not None:
-            self._saying = asyncio.ensure_future(write(self._stream))
+            saying = asyncio.ensure_future(write(self._stream))
+            self._saying.add(saying)
+            saying.add_done_callback(self._saying.discard)
 
 
 def _whole(seconds: float) -> int:

@@ -4,44 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 from k2tui.core.diagnosis import advice_for
-from k2tui.core.errors import K2Error
+from k2tui.core.disagreement import disagreement
 from k2tui.core.eta import TimeLeft, time_left
 from k2tui.core.events import Severity
+from k2tui.core.found import FoundServer, NodeProcess
 from k2tui.core.history import since
 from k2tui.core.launch import Launch, LaunchKind, LaunchPhase
 from k2tui.core.link import LinkPhase, LinkState
-from k2tui.core.profiles import flag_value
+from k2tui.core.manners import Sight, shows_capture
 from k2tui.core.ring import LineRing
 from k2tui.core.runs import Run, printable
 from k2tui.core.settings import ServerSettings
 from k2tui.core.status import answers_all_the_same, is_hung_by_silence, server_status, without_silence
-from k2tui.core.views import Proof, ServerView, Witness
+from k2tui.core.views import Proof, ServerStatus, ServerView
 from k2tui.services.doors import Clock, NodeLink
-from k2tui.services.http_witness import HttpReading, ask_server
 from k2tui.services.log_watch import LogScripts, LogWatch
-from k2tui.services.prove import prove
+from k2tui.services.proving import Abstains, ProofManners, Proving
+from k2tui.services.serving_watch import HttpReading, ServingWatch
+from k2tui.services.subject import Schedulers, Subject
 from k2tui.services.surroundings_watch import Around, SurroundingsWatch
 from k2tui.services.tasks import ended
+from k2tui.services.witnesses import Known, statements, witnesses
+
+__all__ = ["ProofManners", "ServerWatch"]
 
 TICK_S = 1.0
-HTTP_PERIOD_S = 30.0
-"""Between two looks at a ready server's HTTP side: each leaves a line in its log."""
-PROOF_RETRY_S = 30.0
-PROOF_OF_HUNG_S = 300.0
-"""What looks hung by its log and has work by its HTTP side is proved again after this time."""
-
-
-@dataclass(frozen=True)
-class ProofManners:
-    """When k2tui may ask a server for tokens to learn its state."""
-
-    generate: str
-    """on-doubt | never | always."""
-    max_s: float
+_WITH_FIGURES = (ServerStatus.READY, ServerStatus.UNPROVED, ServerStatus.DEGRADED, ServerStatus.HUNG)
 
 
 class ServerWatch:
@@ -59,33 +51,37 @@ class ServerWatch:
         on_change: Callable[[], None],
         around: Around,
         gpu_busy: Callable[[], float | None],
+        sight: Callable[[], Sight] = lambda: Sight.ON_SCREEN,
+        job_running: Callable[[], bool] = lambda: False,
     ) -> None:
+        """`sight`: how much is seen of this server; `job_running`: a job of k2tui's works on it."""
         self.settings = settings
         self.view = ServerView(settings)
         self.changed = asyncio.Event()
         """Set at each change of the view; a verb clears it and waits."""
-        self.http: HttpReading | None = None
         self.api_key: str | None = None
         """What the server wants as Bearer; a run's own argv is masked. Never shown."""
+        self.doing: str | None = None
         self._link, self._scripts, self._clock = link, scripts, clock
-        self._log_now, self._manners, self._on_change = log_now, manners, on_change
+        self._log_now, self._on_change, self._job_running = log_now, on_change, job_running
         self._tell, self._told = around.tell, set[str]()
         self._around = SurroundingsWatch(settings, link, around, clock=clock, gpu_busy=gpu_busy, on_change=self.refresh)
+        self._serving = ServingWatch(link, engine=settings.engine, clock=clock, sight=sight, on_change=self.refresh)
+        self._proving = Proving(link, manners, clock)
+        self._subject = Subject(settings)
         self._log: LogWatch | None = None
         self._empty_ring = LineRing()
-        self._run: Run | None = None
-        self._runs: tuple[Run, ...] = ()
-        self._runs_at: float | None = None
-        self._proof: Proof | None = None
-        self._proof_at: float | None = None
         self._by_log: Launch | None = None
         """The launch by its log and its process, before other witnesses are heard."""
-        self._proof_tried_at: float | None = None
-        self._http_asked_at: float | None = None
         self._asking: asyncio.Task[None] | None = None
+        self._looking: asyncio.Task[None] | None = None
         self._ticking: asyncio.Task[None] | None = None
         self._closing: set[asyncio.Task[None]] = set()
-        self.doing: str | None = None
+
+    @property
+    def http(self) -> HttpReading | None:
+        """What the HTTP side said last."""
+        return self._serving.http
 
     @property
     def ring(self) -> LineRing:
@@ -98,14 +94,21 @@ class ServerWatch:
         return self._link.state
 
     @property
+    def found_alive(self) -> FoundServer | None:
+        """What somebody else started, as long as it is there."""
+        return None if self._subject.found_gone else self._subject.found
+
+    @property
     def settled(self) -> bool:
         """True once what was there at the start has been read."""
-        if self.settings.log is None and self._runs_at is None:
+        if not self._subject.is_log_alone and self._subject.seen_at is None:
             return False
+        if self._is_asking():
+            return False
+        unseen = self.http is None and self._owes_look()
         if self._log is None:
-            return True
-        asking = self._asking is not None and not self._asking.done()
-        return (self._log.caught_up or self._log.missing) and not self._owes_proof() and not asking
+            return not unseen
+        return (self._log.caught_up or self._log.missing) and not self._owes_proof() and not unseen
 
     def start(self) -> None:
         """Begin to watch."""
@@ -115,8 +118,9 @@ class ServerWatch:
 
     async def close(self) -> None:
         """Watch no more; the server is left as it is."""
-        await ended(self._ticking, self._asking)
+        await ended(self._ticking, self._asking, self._looking)
         self._look_around()  # what a short command has seen is remembered too
+        await self._serving.close()
         await self._around.close()
         await asyncio.gather(*self._closing, return_exceptions=True)
         if self._log is not None:
@@ -124,23 +128,43 @@ class ServerWatch:
 
     def take_runs(self, runs: tuple[Run, ...], at: float) -> None:
         """The node's runs, newest first, as they were at time.monotonic `at`."""
-        self._runs = tuple(run for run in runs if run.server == self.settings.name)
-        self._runs_at = at
-        newest = self._runs[0] if self._runs else None
-        if newest is not None and (self._run is None or newest.run_id != self._run.run_id):
+        subject = self._subject
+        subject.runs = tuple(run for run in runs if run.server == self.settings.name)
+        subject.runs_at = at
+        newest = subject.runs[0] if subject.runs else None
+        if newest is not None and (subject.run is None or newest.run_id != subject.run.run_id):
             self.attach(newest)
         else:
-            self._run = newest
+            subject.run = newest
+        self.refresh()
+
+    def take_processes(self, processes: Sequence[NodeProcess], at: float) -> None:
+        """Engines' processes of the node as they were at time.monotonic `at`."""
+        self._subject.take_processes(processes, at)
+        self.refresh()
+
+    def take_found(self, found: FoundServer | None, at: float) -> None:
+        """What somebody else started, as it was at time.monotonic `at`; None: its process is gone."""
+        another = self._subject.is_another(found)
+        if another:
+            self._begin_again()
+        self._subject.take_found(found, at)
+        if another and found is not None and found.log is not None and self.settings.log is None:
+            self._follow(found.log)
         self.refresh()
 
     def attach(self, run: Run) -> None:
         """Watch this run from now on: another log, and nothing proved yet."""
-        self._run = run
-        self._proof = self._proof_at = self._proof_tried_at = self._http_asked_at = None
-        self.http = None
+        self._subject.run = run
+        self._begin_again()
         if self.settings.log is None:
             self._follow(run.log_path)
         self.refresh()
+
+    def _begin_again(self) -> None:
+        self._proving.begin_again()
+        self._serving.forget()
+        self._subject.schedulers, self._subject.schedulers_at = Schedulers(), None
 
     async def read_to_end(self) -> None:
         """Wait until the log has been read to where it ends now."""
@@ -150,24 +174,25 @@ class ServerWatch:
 
     def forget_proof(self) -> None:
         """What was proved and answered no longer counts (the server is being stopped)."""
-        self._proof = self._proof_at = self.http = None
-        self._proof_tried_at = self._clock.monotonic()
+        self._proving.forget()
+        self._serving.forget()
+
+    @property
+    def abstains(self) -> Abstains:
+        """What forbids to make it generate, now."""
+        subject = self._subject
+        return Abstains(capturing=shows_capture(subject.argv, subject.env), job_running=self._job_running())
 
     async def prove(self, checks: frozenset[str]) -> Proof:
-        """Ask the server for a real answer now."""
-        port = self.port
-        if port is None:
-            return Proof(False, "no port is known to ask on")
-        self._proof_tried_at = self._clock.monotonic()
-        client = self._link.http(port, timeout_s=self._manners.max_s)
-        try:
-            argv = self._run.argv if self._run is not None else ()
-            proof = await prove(client, argv=argv, checks=checks, max_s=self._manners.max_s, api_key=self.api_key)
-        except K2Error as error:
-            proof = Proof(False, str(error))
-        finally:
-            await client.aclose()
-        self._proof, self._proof_at = proof, self._clock.monotonic()
+        """Ask the server for a real answer now, as the operator wants it."""
+        return await self._prove(checks, asked=True)
+
+    async def _prove(self, checks: frozenset[str], *, asked: bool) -> Proof:
+        proof = await self._proving.prove(
+            self.port, self.abstains, argv=self._subject.argv, checks=checks, api_key=self.api_key, asked=asked
+        )
+        if proof.ok:
+            self._serving.lives(self._clock.monotonic())
         self.refresh()
         return proof
 
@@ -177,12 +202,7 @@ class ServerWatch:
         launch = self._log.intake.launch if self._log is not None else None
         if launch is not None and launch.port is not None:
             return launch.port
-        if self._run is not None:
-            asked = flag_value(self._run.argv, "port")
-            if asked is not None and asked.isdigit():
-                return int(asked)
-            return self._run.port
-        return self.settings.port
+        return self._subject.port
 
     def time_left(self) -> TimeLeft | None:
         """How long its launch still takes."""
@@ -231,11 +251,10 @@ class ServerWatch:
         self._look_around()
         if self._log is not None and self._log.problem is not None:
             self._tell_once(self._log.problem)
-        if self._asking is None or self._asking.done():
-            if self._owes_proof():
-                self._asking = asyncio.ensure_future(self._ask_quietly(self._prove_by_itself))
-            elif self._owes_http():
-                self._asking = asyncio.ensure_future(self._ask_quietly(self._ask_http))
+        if not _is_running(self._asking) and self._owes_proof():
+            self._asking = asyncio.ensure_future(self._quietly(self._prove_by_itself))
+        if not _is_running(self._looking) and self._owes_look():
+            self._looking = asyncio.ensure_future(self._quietly(self._look_at_http))
 
     def _failed(self, error: Exception) -> None:
         words = printable(f"{type(error).__name__}: {error}")[:200]
@@ -253,9 +272,9 @@ class ServerWatch:
         reached = launch.phase.order >= LaunchPhase.READY.order
         self._around.consider(
             launch,
-            None if self.settings.log is not None else self._run,
+            None if self._subject.is_log_alone else self._subject.run,
             log_path=log.path,
-            whole=not log.skipped or reached,
+            whole=self._subject.found is None and (not log.skipped or reached),  # others' launches are not our history
             log_now=self._log_now(),
         )
 
@@ -264,10 +283,10 @@ class ServerWatch:
             return None
         if not self._log.caught_up:
             return self._log.intake.launch
-        run = self._run
+        run = self._subject.run
         launch = self._log.intake.observe(
             now=self._log_now(),
-            process_alive=None if run is None or self.settings.log is not None else run.alive,
+            process_alive=self._subject.is_alive,
             exit_code=None if run is None else run.exit_code,
             stop_asked=False if run is None else run.stop_asked,
             around=self._around.known,
@@ -277,18 +296,23 @@ class ServerWatch:
     def _joined(self) -> ServerView:
         now = self._clock.monotonic()
         launch = self._by_log = self._observed()
+        if launch is not None and self._serves():
+            self._serving.take_log(launch, self._silent_s())
         answers = self._answers_all_the_same(now)
-        log = self._log
-        watched_only = self.settings.log is not None
-        seen_at = log.seen_at if watched_only and log is not None else self._runs_at
+        log, subject = self._log, self._subject
+        seen_at = log.seen_at if subject.is_log_alone and log is not None else subject.seen_at
+        known = self._known(answers)
         status = server_status(
             seen_age_s=None if seen_at is None else now - seen_at,
             link_up=self._link.state.phase is LinkPhase.UP,
-            run=self._run,
+            run=subject.run,
             launch=launch,
-            proof=self._proof,
-            watched_only=watched_only,
+            proof=self._proving.proof,
+            watched_only=subject.is_log_alone,
             answers=answers,
+            dead=subject.schedulers.missing > 0 or self._serving.is_dead(now),
+            found=subject.is_found,
+            http_ok=None if self.http is None else self.http.ok,
         )
         if answers and launch is not None:
             launch = without_silence(launch)
@@ -296,31 +320,47 @@ class ServerWatch:
         return ServerView(
             settings=self.settings,
             status=status,
-            run=self._run,
-            runs=self._runs,
+            run=subject.run,
+            runs=subject.runs,
             launch=launch,
             advice=self.view.advice if launch == old else (() if launch is None else advice_for(launch)),
-            witnesses=self._witnesses(answers),
-            proof=self._proof,
-            proof_at=self._proof_at,
+            witnesses=witnesses(known),
+            proof=self._proving.proof,
+            proof_at=self._proving.proof_at,
             doing=self.doing,
             log_path=None if log is None else log.path,
             log_seen_at=None if log is None or log.seen_at is None else math.floor(log.seen_at),
             log_behind_bytes=None if log is None else log.behind_bytes,
             seen_at=seen_at,
             around=self._around.known,
+            serving=self._serving.reading if status in _WITH_FIGURES else None,
+            found=subject.found,
+            disagreement=None if self.doing is not None else disagreement(statements(known, now)),
+        )
+
+    def _known(self, answers: bool) -> Known:
+        return Known(
+            subject=self._subject,
+            log=self._log,
+            launch=self._by_log,
+            serving=self._serving,
+            proof=self._proving.proof,
+            proof_at=self._proving.proof_at,
+            port=self.port,
+            answers=answers,
         )
 
     def _answers_all_the_same(self, now: float) -> bool:
         """See core.status; `now` is time.monotonic."""
-        http, proof_at = self.http, self._proof_at
-        idle = http is not None and http.ok and http.running == 0 and not http.waiting
+        http, proof_at = self.http, self._proving.proof_at
+        if self._serving.pulse.unanswered_since is not None:
+            return False
         return answers_all_the_same(
             self._by_log,
             silent_s=self._silent_s(),
-            proof=self._proof,
+            proof=self._proving.proof,
             proof_age_s=None if proof_at is None else now - proof_at,
-            idle_age_s=now - http.at if http is not None and idle else None,
+            idle_age_s=now - http.at if http is not None and http.is_idle else None,
         )
 
     def _silent_s(self) -> float | None:
@@ -330,76 +370,57 @@ class ServerWatch:
             return None
         return since(launch.quiet_since, None if log_now is None else log_now - launch.clock_ahead_s)
 
-    def _witnesses(self, answers: bool) -> tuple[Witness, ...]:
-        found: list[Witness] = []
-        run = self._run
-        if run is not None and self._runs_at is not None and self.settings.log is None:
-            as_asked = run.alive is False and run.stop_asked
-            found.append(Witness("process", None if as_asked else run.alive, _process_words(run), self._runs_at))
-        if self._log is not None and self._log.seen_at is not None:
-            found.append(Witness("log", *_log_words(self._log, answers), self._log.seen_at))
-        if self.http is not None:
-            found.append(Witness("http", self.http.ok, self.http.says, self.http.at))
-        if self._proof is not None and self._proof_at is not None:
-            found.append(Witness("completion", self._proof.ok, self._proof.text, self._proof_at))
-        return tuple(found)
-
     def _serves(self) -> bool:
-        """The log says ready, even if it is silent since; its process lives as far as is known; its node is there."""
+        """The log says ready, even if it is silent since; its process lives as far as is known; its node is there.
+
+        A server of somebody else may have no log that tells: its HTTP side is asked.
+        """
         launch = self._by_log
         ready = launch is not None and (launch.kind is LaunchKind.READY or is_hung_by_silence(launch))
-        alive = self.settings.log is not None or (self._run is not None and self._run.alive is not False)
+        subject = self._subject
+        if subject.is_found:
+            ready = ready or launch is None or launch.kind is LaunchKind.LOADING
+        there = subject.is_known and subject.is_alive is not False
         up = self._link.state.phase is LinkPhase.UP
-        return ready and alive and up and self.doing is None and self.port is not None
+        return ready and there and up and self.doing is None and self.port is not None
 
     def _owes_proof(self) -> bool:
-        if self._manners.generate == "never" or not self._serves():
+        http = self.http
+        if not self._serves() or self._serving.pulse.unanswered_since is not None:
             return False
-        waited = self._proof_tried_at is None or self._clock.monotonic() - self._proof_tried_at > PROOF_RETRY_S
-        doubt = self._proof is None or not self._proof.ok or self._manners.generate == "always"
-        return waited and (doubt or self._is_old_for_a_silence())
-
-    def _is_old_for_a_silence(self) -> bool:
-        """The log is silent where it should not be: the proof is from before that, or old while there is work to do."""
-        launch, silent_s = self._by_log, self._silent_s()
-        if launch is None or launch.silence is None or silent_s is None or self._proof_at is None:
+        if self._subject.is_found and not self._subject.may_be_asked(http):
             return False
-        age_s = self._clock.monotonic() - self._proof_at
-        idle = self.http is not None and self.http.ok and self.http.running == 0
-        return age_s >= silent_s or (age_s > PROOF_OF_HUNG_S and not idle)
+        launch = self._by_log
+        silent_s = None if launch is None or launch.silence is None else self._silent_s()
+        return self._proving.is_owed(self.abstains, silent_s=silent_s, idle=http is not None and http.is_idle)
 
-    def _owes_http(self) -> bool:
-        waited = self._http_asked_at is None or self._clock.monotonic() - self._http_asked_at > HTTP_PERIOD_S
-        return waited and self._serves()
+    def _owes_look(self) -> bool:
+        return self._serves() and self._serving.is_due()
 
-    async def _ask_quietly(self, ask: Callable[[], Awaitable[None]]) -> None:
+    def _is_asking(self) -> bool:
+        return _is_running(self._asking) or _is_running(self._looking)
+
+    async def _quietly(self, ask: Callable[[], Awaitable[None]]) -> None:
         try:
             await ask()
         except Exception as error:
             self._failed(error)
 
     async def _prove_by_itself(self) -> None:
-        await self.prove(frozenset())
+        await self._prove(frozenset(), asked=False)
 
-    async def _ask_http(self) -> None:
+    async def _look_at_http(self) -> None:
         port = self.port
-        if port is None:
-            return
-        self._http_asked_at = self._clock.monotonic()
-        client = self._link.http(port, timeout_s=5.0)
-        try:
-            self.http = await ask_server(client, clock=self._clock, api_key=self.api_key)
-        finally:
-            await client.aclose()
-        self.refresh()
+        if port is not None:
+            await self._serving.look(port, api_key=self.api_key)
 
     async def running_requests(self) -> int | None:
         """Requests that the server works on now, our own aside; None when it can't say."""
         if not self._serves():
             return None
-        if self._asking is not None:
-            await asyncio.gather(self._asking, return_exceptions=True)
-        await self._ask_http()
+        waited = [task for task in (self._asking, self._looking) if task is not None]
+        await asyncio.gather(*waited, return_exceptions=True)
+        await self._look_at_http()
         return None if self.http is None else self.http.running
 
     def mark(self, doing: str | None) -> None:
@@ -410,19 +431,5 @@ class ServerWatch:
         self._on_change()
 
 
-def _log_words(log: LogWatch, answers: bool) -> tuple[bool, str]:
-    if log.problem is not None:
-        return False, log.problem
-    if answers:
-        return False, "silent as if it hung, but the server answers"
-    return not log.missing, "no such file" if log.missing else "followed"
-
-
-def _process_words(run: Run) -> str:
-    if run.alive:
-        return "alive" if run.child is None else f"alive, pid {run.child.pid}"
-    if run.alive is None:
-        return "not looked at"
-    if run.exit_code is not None:
-        return f"gone, exit {run.exit_code}"
-    return "gone, no exit was recorded"
+def _is_running(task: asyncio.Task[None] | None) -> bool:
+    return task is not None and not task.done()

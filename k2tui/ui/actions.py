@@ -45,6 +45,7 @@ EVERYWHERE = (
     "app.quit",
     "go.home",
     "go.events",
+    "go.gpus",
     "find.open",
     "find.next",
     "find.previous",
@@ -68,10 +69,14 @@ SERVER = (
     "server.stop",
     "server.describe",
     "server.copy_command",
+    "server.history",
+    "server.adopt",
     "node.connect",
     "go.log",
 )
 """Where a server is selected."""
+ROWS = ("rows.sort", "rows.mark", "rows.mark_range")
+"""Where rows are sorted and marked."""
 LOG = (
     "log.follow",
     "log.wrap",
@@ -108,7 +113,10 @@ ARGUMENTS: Mapping[str, str] = {
     "log": "server",
     "describe": "server",
     "copy-command": "server",
+    "history": "server",
+    "adopt": "server",
     "connect": "node",
+    "gpus": "gpu filter",
     "server": "server",
     "node": "node",
     "theme": "theme",

@@ -12,13 +12,15 @@ from textual.screen import Screen
 
 from k2tui.core.errors import K2Error
 from k2tui.ui.doing import DoingApp
-from k2tui.ui.fleetlike import Copier, FleetLike, UiClock
+from k2tui.ui.fleetlike import Attachment, Copier, FleetLike, UiClock
 from k2tui.ui.present import key_text
 from k2tui.ui.screens.base import K2Screen
 
 PULSES_PER_SECOND = 20
 LAZY_STEPS = 4
 """Twentieths of a second between two pulses while the log stands still: each wakes the process up."""
+DETACHED_STEPS = 20
+"""The same while nobody looks: a key wakes it up at once."""
 LETS_GO = frozenset({"escape", "backspace"})
 """Keys that take back and close, and are pressed once too often."""
 QUIET_AFTER = 10
@@ -46,7 +48,9 @@ class K2App(DoingApp):
         ascii_only: bool = False,
         watch: bool = False,
         clock: UiClock | None = None,
+        attachment: Attachment | None = None,
     ) -> None:
+        """`attachment` tells whether anybody looks at the terminal; None: somebody always does."""
         super().__init__(fleet, copier=copier, ascii_only=ascii_only, clock=clock)
         self.history: list[str] = []
         """What was typed after `:`."""
@@ -54,6 +58,8 @@ class K2App(DoingApp):
         self._quiet = 0
         """Twentieths of a second since the log moved."""
         self._last_key = ""
+        self._attachment = attachment
+        self.attached = True
 
     # ---- life
 
@@ -86,7 +92,8 @@ class K2App(DoingApp):
 
     async def _open(self) -> None:
         try:
-            await self.fleet.open()
+            self.fleet.on_alert(lambda _alerts: self.bell())
+            await self.fleet.attend()
         except K2Error as error:
             self.fail(error)
 
@@ -101,11 +108,14 @@ class K2App(DoingApp):
         """Twenty times a second, five when the log stands still; outside of the message queue, so nearly free."""
         if not self._running:
             return
-        steps = LAZY_STEPS if self._quiet > QUIET_AFTER else 1
+        steps = (LAZY_STEPS if self._quiet > QUIET_AFTER else 1) if self.attached else DETACHED_STEPS
         asyncio.get_running_loop().call_later(steps / PULSES_PER_SECOND, self._pulse)
         self.ticks += steps
         self._quiet += steps
         try:
+            self._look_for_somebody()
+            if not self.attached:
+                return
             if self.note is not None and self.note.until < self.clock.monotonic():
                 self.clear_note()
             screen = self.screen
@@ -114,10 +124,21 @@ class K2App(DoingApp):
         except Exception as error:  # handed to Textual, which shows it as it shows its own
             self.call_later(partial(_again, error))
 
+    def _look_for_somebody(self) -> None:
+        """A detached terminal is not painted, and the fleet is looked at less often."""
+        attached = self._attachment is None or self._attachment()
+        if attached != self.attached:
+            self.attached = attached
+            for screen in self.screen_stack:
+                if isinstance(screen, K2Screen):
+                    screen.tell_attached(attached)
+
     async def on_event(self, event: events.Event) -> None:
         """A key of a full screen acts at once: the way down to the focused pane and up again waits its turn at every
         step, which is felt while a log pours in. A dialog that has just opened does not hear keys: they were meant for
         what was there before."""
+        if isinstance(event, (events.Key, events.Resize)) and self._attachment is not None:
+            self._attachment.somebody_is_here()
         if isinstance(event, events.Key) and not event.is_forwarded:
             self._last_key = event.key
             screen = self.screen
@@ -181,6 +202,23 @@ class K2App(DoingApp):
             self.push_screen(target)
         if log:
             target.log_alone()
+
+    def go_history(self, name: str) -> None:
+        """The readings over time of a server, or of the node of that name."""
+        from k2tui.ui.screens.history import HistoryScreen  # noqa: PLC0415  not needed for the first paint
+
+        here = self.screen
+        if isinstance(here, HistoryScreen) and here.name_of_subject == name:
+            return
+        known = {server.settings.name for server in self.fleet.servers()}
+        is_node = name not in known and name in self.fleet.settings.nodes
+        if not is_node:
+            try:
+                self.fleet.server(name)
+            except K2Error as error:
+                self.fail(error)
+                return
+        self.push_screen(HistoryScreen(name, is_node=is_node))
 
     def describe(self, name: str) -> None:
         """All that is known of a server, as text."""

@@ -20,6 +20,7 @@ def names_of(app: K2App) -> Mapping[str, Sequence[str]]:
         "server": [server.settings.name for server in app.fleet.servers()],
         "node": [node.settings.name for node in app.fleet.nodes()],
         "theme": theme_names(),
+        "gpu filter": ("free", "temp>80", "throttle~heat", "xid>0", "procs>0"),
     }
 
 
@@ -45,6 +46,9 @@ def _run(app: K2App, screen: K2Screen, word: str, argument: str, action_id: str 
         "restart": app.open_sheet,
         "stop": app.ask_stop,
         "describe": app.describe,
+        "history": lambda name: app.go_history(name),
+        "adopt": lambda name: _adopt(app, name),
+        "gpus": lambda wanted: _gpus(screen, wanted),
         "theme": app.use_theme,
         "node": lambda name: _to_node(app, name),
         "log": lambda name: app.go_server(name, log=True),
@@ -53,7 +57,7 @@ def _run(app: K2App, screen: K2Screen, word: str, argument: str, action_id: str 
         "rank": lambda rank: _rank(app, screen, rank),
     }
     if argument and word in with_argument:
-        if word in ("restart", "stop", "describe", "log"):
+        if word in ("restart", "stop", "describe", "log", "history", "adopt"):
             app.fleet.server(argument)
         with_argument[word](argument)
     elif word == "quit":
@@ -79,6 +83,18 @@ def _to_node(app: K2App, name: str) -> None:
     select = getattr(front, "select_server", None)
     if server is not None and select is not None:
         select(server.settings.name)
+
+
+def _adopt(app: K2App, name: str) -> None:
+    from k2tui.ui.screens.adopt import adopt_screen  # noqa: PLC0415  seldom needed
+
+    app.push_screen(adopt_screen(app.fleet.server(name), app.fleet))
+
+
+def _gpus(screen: K2Screen, wanted: str) -> None:
+    go = getattr(screen, "open_gpus", None)
+    if go is not None:
+        go(wanted)
 
 
 def _find(screen: K2Screen, text: str) -> None:

@@ -6,8 +6,12 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Protocol
 
+from k2tui.core.absence import Absence
+from k2tui.core.alerts import Alert
 from k2tui.core.events import Event
+from k2tui.core.pace import Shown
 from k2tui.core.ring import LineRing
+from k2tui.core.series import Annotation, Samples, SeriesKey
 from k2tui.core.settings import Settings
 from k2tui.core.verbs import LaunchPlan, ProfileChange, VerbEvent
 from k2tui.core.views import NodeView, ServerView
@@ -28,7 +32,10 @@ class FleetLike(Protocol):
     def server(self, name: str) -> ServerView: ...
     def ring(self, name: str) -> LineRing: ...
     def run_ring(self, name: str, run_id: str) -> LineRing: ...
-    async def open(self) -> None: ...
+    async def attend(self) -> None:
+        """An operator sits in front of it: watch, remember, alert."""
+        ...
+
     async def close(self) -> None: ...
     def plan(self, name: str, change: ProfileChange | None = None) -> LaunchPlan: ...
     def start(
@@ -40,6 +47,41 @@ class FleetLike(Protocol):
     def stop(self, name: str, *, confirm: str | None = None) -> AsyncIterator[VerbEvent]: ...
     async def trust_host_key(self, node: str) -> None: ...
     def retry_now(self, node: str) -> None: ...
+    def look_at(self, shown: Shown) -> None:
+        """Say what is on screen: the rest is looked at less often."""
+        ...
+
+    def recent(self, key: SeriesKey, span_s: float) -> Samples | None:
+        """The newest readings of this session, from memory; None where there are none."""
+        ...
+
+    async def past(self, keys: Sequence[SeriesKey], since: float, until: float, steps: int) -> tuple[Samples, ...]:
+        """Readings between two unix times in about `steps` even steps, one `Samples` a key, all on one time axis."""
+        ...
+
+    async def annotations(self, since: float, until: float) -> tuple[Annotation, ...]:
+        """Restarts, ends and alerts between two unix times, oldest first."""
+        ...
+
+    def alerts(self) -> Sequence[Alert]:
+        """Alerts that hold, and the newest of those that ended; newest first."""
+        ...
+
+    def acknowledge(self, alert: Alert) -> None:
+        """The operator has seen it."""
+        ...
+
+    def on_alert(self, hear: Callable[[Sequence[Alert]], None]) -> None:
+        """Call `hear` with what was raised and should be heard."""
+        ...
+
+    def absence(self) -> Absence | None:
+        """What happened while nobody looked; None where that was short, or is not known yet."""
+        ...
+
+    async def gpu_details(self, node: str) -> Sequence[str]:
+        """Topology, link traffic and errors of a node's GPUs, asked now: lines of text. Raises K2Error."""
+        ...
 
 
 class Copier(Protocol):
@@ -51,6 +93,18 @@ class Copier(Protocol):
 
     async def save(self, name: str, text: str) -> str:
         """Write a file that only the operator may read; gives its path. Raises K2Error."""
+        ...
+
+
+class Attachment(Protocol):
+    """Whether anybody looks at the terminal that the app is drawn on."""
+
+    def __call__(self) -> bool:
+        """As far as is known; never waits."""
+        ...
+
+    def somebody_is_here(self) -> None:
+        """A key was pressed, or the size changed."""
         ...
 
 

@@ -39,9 +39,12 @@ ASCII = str.maketrans(
     {
         **dict.fromkeys("—–─╌•", "-"),
         **dict.fromkeys("━█▇▮", "#"),
+        **dict(zip("▁▂▃▄▅▆", "_.:-=+", strict=True)),
         **dict.fromkeys("╸▌", "+"),
         **dict.fromkeys("│┃", "|"),
-        **dict.fromkeys("●", "*"),
+        **dict.fromkeys("●◆", "*"),
+        **dict.fromkeys("◇", "@"),
+        **dict.fromkeys("▾", "v"),
         **dict.fromkeys("○", "o"),
         **dict.fromkeys("◐", ">"),
         **dict.fromkeys("◒", "?"),

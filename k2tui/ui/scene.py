@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from k2tui.core.alerts import Alert
 from k2tui.core.events import Event
+from k2tui.core.fields import PROBE_PERIOD_S, look_period_s, serving_period_s
 from k2tui.core.launch import Launch, LaunchKind, LaunchPhase
 from k2tui.core.link import LinkPhase
 from k2tui.core.views import NodeView, ServerStatus, ServerView
 from k2tui.ui.fleetlike import FleetLike, UiClock
 
-PROBE_PERIOD_S = 2.0
-"""How often a node is expected to tell its figures; their ages are measured in it."""
-LOOK_PERIOD_S = 5.0
-"""How often a server's process is looked at."""
 _COUNTED_S = 900.0
 """A longer silence is told in minutes."""
 LONGEST_S = 10.0
@@ -32,6 +30,7 @@ class Scene:
     nodes: tuple[NodeView, ...]
     servers: tuple[ServerView, ...]
     events: Sequence[Event] = ()
+    alerts: Sequence[Alert] = ()
     simulated: bool = False
     read_only: bool = False
 
@@ -44,6 +43,7 @@ class Scene:
             nodes=fleet.nodes(),
             servers=fleet.servers(),
             events=fleet.events,
+            alerts=fleet.alerts(),
             simulated=fleet.simulated,
             read_only=fleet.settings.read_only,
         )
@@ -63,7 +63,9 @@ class Scene:
                     left = min(left, seen + 1.5 * PROBE_PERIOD_S - self.now)
         for server in self.servers:
             if server.seen_at is not None:
-                left = min(left, server.seen_at + 1.5 * LOOK_PERIOD_S - self.now)
+                left = min(left, server.seen_at + 1.5 * look_period_s(server) - self.now)
+            if server.serving is not None:
+                left = min(left, server.serving.at + 1.5 * serving_period_s(server.serving) - self.now)
         return max(1.0, left)
 
     def node(self, name: str) -> NodeView | None:

@@ -7,7 +7,7 @@ import resource
 import sys
 from pathlib import Path
 
-from k2tui.adapters.state_db import StateDb
+from k2tui.adapters.state.db import StateDb
 from k2tui.core.history import LaunchKey, PastLaunch
 from k2tui.core.launch import LaunchKind, LaunchPhase
 

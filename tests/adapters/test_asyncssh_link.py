@@ -362,10 +362,9 @@ async def test_a_shell_that_runs_nothing_is_told(make_sshd: MakeSshd, link_to: L
         assert no.value.code == "no_shell"
 
 
-async def test_a_node_with_few_sessions_is_said_to_have_few(make_sshd: MakeSshd, link_to: LinkTo) -> None:
-    link = link_to(make_sshd("MaxSessions 1"))
-    stream = await link.open(WAITS)
-    with pytest.raises(K2Error) as caught:
-        await link.run(TRUE)
-    assert caught.value.code == "no_channel"
-    await stream.close()
+async def test_a_node_that_gives_no_session_at_all_is_said_to_give_none(make_sshd: MakeSshd, link_to: LinkTo) -> None:
+    link = link_to(make_sshd("MaxSessions 0"))
+    for attempt in (link.open(WAITS), link.run(TRUE)):
+        with pytest.raises(K2Error, match="opens no further session") as caught:
+            await attempt
+        assert caught.value.code == "no_channel"

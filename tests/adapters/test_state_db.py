@@ -15,9 +15,12 @@ from typing import IO
 
 import pytest
 
-from k2tui.adapters import state_db
 from k2tui.adapters.config_file import audit_path
-from k2tui.adapters.state_db import KEPT, MIGRATIONS, StateDb, state_path
+from k2tui.adapters.state import file as state_file
+from k2tui.adapters.state import launches as state_launches
+from k2tui.adapters.state.db import StateDb, state_path
+from k2tui.adapters.state.launches import KEPT
+from k2tui.adapters.state.schema import MIGRATIONS
 from k2tui.core.errors import K2Error
 from k2tui.core.history import usual
 from k2tui.core.launch import LaunchKind, LaunchPhase
@@ -173,7 +176,7 @@ async def test_nothing_is_made_before_it_is_used(path: Path) -> None:
 
 async def test_sqlite_works_in_a_thread_of_its_own(store: StateDb, monkeypatch: pytest.MonkeyPatch) -> None:
     threads: list[str] = []
-    monkeypatch.setattr(state_db, "_recorded", lambda db, past: threads.append(threading.current_thread().name))
+    monkeypatch.setattr(state_launches, "record", lambda db, past: threads.append(threading.current_thread().name))
     await asyncio.gather(*(store.record(one(number)) for number in range(3)))
     assert len(threads) == 3
     assert len(set(threads)) == 1
@@ -268,9 +271,7 @@ async def test_a_further_table_is_one_more_migration(path: Path, monkeypatch: py
     first = StateDb(path)
     await first.record(one(1))
     await first.close()
-    monkeypatch.setattr(
-        state_db, "MIGRATIONS", (*MIGRATIONS, ("CREATE TABLE readings (x)", "CREATE TABLE benches (y)"))
-    )
+    monkeypatch.setattr(state_file, "MIGRATIONS", (*MIGRATIONS, ("CREATE TABLE jobs (x)", "CREATE TABLE benches (y)")))
     store = StateDb(path)
     assert await store.recall("gpu-a", "/m") == (one(1),)
     assert ("benches",) in raw(path, "SELECT name FROM sqlite_master")
@@ -283,7 +284,7 @@ async def test_a_migration_that_fails_changes_nothing(path: Path, monkeypatch: p
     await first.close()
     before = raw(path, "SELECT name FROM sqlite_master")
     with monkeypatch.context() as patch:
-        patch.setattr(state_db, "MIGRATIONS", (*MIGRATIONS, ("CREATE TABLE readings (x)", "CREATE NONSENSE")))
+        patch.setattr(state_file, "MIGRATIONS", (*MIGRATIONS, ("CREATE TABLE jobs (x)", "CREATE NONSENSE")))
         store = StateDb(path)
         await refused(store)
         await store.close()
@@ -346,7 +347,7 @@ async def test_a_link_or_a_directory_in_its_place_is_refused(store: StateDb, pat
 async def test_a_program_that_holds_it_too_long_is_said(
     store: StateDb, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(state_db, "BUSY_S", 0.1)
+    monkeypatch.setattr(state_file, "BUSY_S", 0.1)
     await StateDb(path).record(one(1))
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -367,7 +368,7 @@ async def test_what_was_asked_for_before_the_end_is_written(path: Path) -> None:
 
 
 def test_it_is_loaded_without_sqlite() -> None:
-    program = "import sys, k2tui.adapters.state_db; sys.exit('sqlite3' in sys.modules)"
+    program = "import sys, k2tui.adapters.state.db; sys.exit('sqlite3' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=False).returncode == 0
 
 

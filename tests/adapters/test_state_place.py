@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from k2tui.adapters import state_db
-from k2tui.adapters.state_db import StateDb
+from k2tui.adapters.state import file as state_file
+from k2tui.adapters.state.db import StateDb
 from tests.adapters.recorder import one
 
 ROOT = Path(__file__).parent.parent.parent
@@ -25,7 +25,7 @@ async def test_what_several_machines_share_has_no_shared_memory(
     store = StateDb(home / "state" / "state.db")
     mounts = home / "mounts"
     mounts.write_text(f"a / ext4 rw 0 0\nb {home} {kind} rw 0 0\nc {home}/state.d nfs rw 0 0\n\nodd\n")
-    monkeypatch.setattr(state_db, "MOUNTS", mounts)
+    monkeypatch.setattr(state_file, "MOUNTS", mounts)
     await store.record(one(1))
     assert await store._run(lambda db: db.execute("PRAGMA journal_mode").fetchone()) == (mode,)
     assert await store.recall("gpu-a", "/m") == (one(1),)
@@ -35,7 +35,7 @@ async def test_what_several_machines_share_has_no_shared_memory(
 def test_a_file_system_that_hangs_keeps_no_program_from_its_end(tmp_path: Path) -> None:
     program = f"""if True:
         import asyncio, pathlib, threading
-        from k2tui.adapters.state_db import StateDb
+        from k2tui.adapters.state.db import StateDb
 
         async def main():
             store = StateDb(pathlib.Path({str(tmp_path / "state.db")!r}))

@@ -35,7 +35,8 @@ cmd = "HF_TOKEN=hf_abcdefghijklmnopqrstuvwx python3 -m sglang.launch_server --mo
 
 
 @pytest.fixture
-def config(tmp_path: Path) -> str:
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("K2TUI_ONLY", "K2TUI_TEST=nobody")  # other engines may run on this machine meanwhile
     path = tmp_path / "config.toml"
     path.write_text(CONFIG.format(home=tmp_path / "home", log=READY, port=free_port()), encoding="utf-8")
     return str(path)

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from k2tui.core.config import known_keys, matching, settings_from
 from k2tui.core.config_document import document_of, gpus_text, masked
 from k2tui.core.errors import ConfigErrors
-from k2tui.core.settings import NodeSettings, ProfileSettings, ServerSettings, Settings
+from k2tui.core.settings import (
+    AlertRuleSettings,
+    AlertSettings,
+    NodeSettings,
+    ProfileSettings,
+    ServerSettings,
+    Settings,
+)
 from k2tui.core.toml_lines import key_lines
 from k2tui.core.toml_text import toml_text
 
@@ -75,6 +82,22 @@ flags = { reasoning_parser = "kimi_k2", --mem-fraction-static = 0.9, x = true, y
 env = { NCCL_PROTO = "LL" }
 unset = ["--tp_size", "A"]
 
+[alerts]
+bell = false
+command = ["notify-send", "{text}"]
+off = ["gpu_power_cap"]
+
+[alerts.rules.warm]
+on = "gpu"
+when = "temp > 60"
+until = "temp < 50"
+for_s = 30
+severity = "info"
+say = "{name} is at {temp} degrees"
+
+[alerts.rules.gpu_hot]
+for_s = 0
+
 [keys]
 "log.follow" = "F"
 """
@@ -135,6 +158,23 @@ def test_every_key_becomes_a_setting() -> None:
                 unset=("tp-size", "A"),
             ),
         },
+        alerts=AlertSettings(
+            bell=False,
+            command=("notify-send", "{text}"),
+            off=("gpu_power_cap",),
+            rules={
+                "warm": AlertRuleSettings(
+                    "warm",
+                    on="gpu",
+                    when="temp > 60",
+                    until="temp < 50",
+                    for_s=30.0,
+                    severity="info",
+                    say="{name} is at {temp} degrees",
+                ),
+                "gpu_hot": AlertRuleSettings("gpu_hot", for_s=0.0),
+            },
+        ),
         keys={"log.follow": "F"},
     )
 
@@ -197,9 +237,10 @@ def test_a_setting_written_out_gives_the_same_setting_again() -> None:
 def test_what_is_shown_has_its_secrets_masked() -> None:
     text = FULL.replace('NCCL_PROTO = "LL"', 'HF_TOKEN = "hunter2"').replace("x = true", "api-key = 'hunter2'")
     text = text.replace("A=b", "WANDB_API_KEY=hunter2").replace('"A"]', "]")
+    text = text.replace('"notify-send", "{text}"', '"curl", "https://h", "--oauth2-bearer", "hunter2"')
     shown = toml_text(masked(document_of(read(text))))
     assert "hunter2" not in shown
-    assert shown.count("***") == 3
+    assert shown.count("***") == 4
 
 
 def test_the_known_keys_have_no_twins() -> None:
@@ -239,9 +280,14 @@ DOCUMENTS = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=8,
 )
-KEYS = st.sampled_from(["theme", "nodes", "servers", "profiles", "keys", "probe", "verify", "fleet", "matrix", "x"])
+KEYS = st.sampled_from(
+    ["theme", "nodes", "servers", "profiles", "alerts", "keys", "probe", "verify", "fleet", "matrix", "x"]
+)
 INNER = st.sampled_from(
-    ["node", "host", "port", "gpus", "profile", "log", "extends", "cmd", "flags", "env", "unset", "a"]
+    [
+        *("node", "host", "port", "gpus", "profile", "log", "extends", "cmd", "flags", "env", "unset", "a"),
+        *("bell", "command", "off", "rules", "on", "when", "until", "say"),
+    ]
 )
 NAMED = st.dictionaries(st.sampled_from(["a", "b"]), DOCUMENTS | st.dictionaries(INNER, DOCUMENTS | INNER, max_size=5))
 

@@ -16,7 +16,7 @@ PROFILE = '[profiles.base]\ncmd = "python3 -m sglang.launch_server --model-path 
 SERVER = '[nodes.gpu-a]\n[servers.kimi]\nnode = "gpu-a"\nprofile = "base"\n' + PROFILE
 ONE_SERVER = "[nodes.gpu-a]\n{}[servers.kimi]\nnode = 'gpu-a'\n{}"
 
-TOP = "theme, read_only, mouse, probe, verify, fleet, nodes, servers, profiles, keys"
+TOP = "theme, read_only, mouse, probe, verify, fleet, nodes, servers, profiles, alerts, keys"
 NODE_KEYS = "host, user, port, proxy_jump, identity, transport, home, disks, tags, confirm"
 SERVER_KEYS = "node, engine, setup, python, cwd, gpus, port, profile, log, on_crash"
 PROFILE_KEYS = "extends, cmd, flags, env, unset"

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from k2tui.core.probe import ProbeReader
-from k2tui.core.readings import DiskReading, NodeReading
+from k2tui.core.probing.gpus import MOST_GPUS
+from k2tui.core.probing.reader import NO_ANSWER, ProbeReader
+from k2tui.core.readings import DiskReading, GpuProcess, GpuReading, NodeReading
 
-H200 = Path(__file__).parent.parent / "logs" / "nvidia-smi" / "h200-probe.txt"
+LOGS = Path(__file__).parent.parent / "logs" / "nvidia-smi"
+H200 = LOGS / "h200-probe.txt"
 FIELDS = "index,uuid,name,utilization.gpu,memory.used,memory.total,power.draw,power.limit,temperature.gpu,clocks.sm"
 
 
@@ -52,11 +55,15 @@ def test_no_line_can_break_the_reader(lines: list[str]) -> None:
     reader_of(*lines)
 
 
-@given(st.sampled_from(["hello k2p1 ", "tick ", "df ", "gpu ", "fields ", "none ", "clock "]), st.text(max_size=120))
+TAGS = ["hello k2p1 ", "tick ", "df ", "gpu ", "fields ", "none ", "clock ", "began ", "app ", "kernel ", "ended "]
+
+
+@given(st.sampled_from(TAGS), st.text(max_size=120))
 def test_no_words_can_break_it_either(tag: str, words: str) -> None:
     reader = gpus_of(row(0))
-    reader.feed(tag + words, at=1.0, wall=1.0)
-    reader.feed("gpu " + words, at=2.0)
+    for line in (tag + words, "gpu " + words, "kernel " + words, "ended kernel 0", "app " + words, "ended app 0"):
+        reader.feed(line, at=1.0, wall=1.0)
+    assert reader.reading.gpus is not None
 
 
 @pytest.mark.parametrize("number", ["9" * 5000, "²", "nan", "inf", "1e9", "-", ""])
@@ -109,6 +116,17 @@ def test_what_the_driver_does_not_say_is_unknown_and_never_zero(said: str, fault
     assert gpu.fault == fault
 
 
+@pytest.mark.parametrize("figure", ["18446744073709551615", "999999999999999999", "-5", "5000", "1e999"])
+def test_a_figure_that_no_gpu_can_have_is_unknown(figure: str) -> None:
+    (gpu,) = gpus_of(row(0).replace(", 7,", f", {figure},")).reading.gpus
+    assert (gpu.utilization_percent, gpu.memory_used_mib) == (None, 100.0)
+
+
+def test_a_flood_of_rows_that_are_no_gpus_makes_none() -> None:
+    reader = gpus_of(*(row(index) for index in range(2 * MOST_GPUS)), row(10**17))
+    assert [gpu.index for gpu in reader.reading.gpus] == list(range(MOST_GPUS))
+
+
 def test_eight_gpus_each_have_their_row() -> None:
     reading = gpus_of(*(row(index) for index in range(8))).reading
     assert [gpu.index for gpu in reading.gpus] == list(range(8))
@@ -149,6 +167,200 @@ def test_old_names_of_columns_are_known() -> None:
 def test_rows_before_their_columns_are_no_figures() -> None:
     reading = reader_of(f"gpu {row(0)}").reading
     assert reading.gpus == ()
+
+
+def test_a_real_pair_at_work_with_every_column() -> None:
+    lines = (LOGS / "h200x2-query-gpu.txt").read_text().splitlines()
+    heading = next(line for line in reversed(lines) if line.startswith("index"))
+    reader = gpus_of(*lines[-2:], fields=re.sub(r" \[[^]]*\]", "", heading).replace(" ", ""))
+    assert reader.reading.gpus[1] == GpuReading(
+        1,
+        "GPU-00000000-1111-2222-3333-000000000001",
+        name="NVIDIA H200",
+        utilization_percent=100.0,
+        memory_used_mib=883.0,
+        memory_total_mib=143771.0,
+        power_w=386.4,
+        power_limit_w=700.0,
+        temperature_c=41.0,
+        sm_clock_mhz=1815.0,
+        throttle_mask=0x4,
+        memory_temperature_c=39.0,
+        memory_clock_mhz=3201.0,
+        sm_clock_max_mhz=1980.0,
+        pstate="P0",
+        fan_percent=None,
+        pcie_gen=5,
+        pcie_gen_max=5,
+        pcie_width=16,
+        pcie_width_max=16,
+        pcie_bus="00000000:00:07.0",
+        ecc_uncorrected=0,
+        rows_pending=False,
+        mig=False,
+        persistence=True,
+    )
+
+
+def test_what_a_real_pair_said_while_one_was_at_work() -> None:
+    reading = reader_of(*(LOGS / "h200x2-probe.txt").read_text().splitlines()).reading
+    busy, idle = reading.gpus
+    assert (busy.utilization_percent, busy.memory_used_mib, busy.power_w, busy.throttle_mask) == (37, 21007, 258.38, 0)
+    assert (idle.utilization_percent, idle.memory_used_mib, idle.power_w, idle.throttle_mask) == (0, 4, 80.38, 1)
+    assert [(process.pid, process.name, process.memory_mib) for process in reading.gpu_processes] == [
+        (623, "python3", 20998)
+    ]
+    assert reading.gpu_processes[0].gpu_uuid == busy.uuid
+    assert (reading.xids, reading.xids_unknown_because, reading.gpus_trouble) == ((), None, None)
+    assert reading.xids_at is not None
+    assert reading.host.disk_read_bytes_per_s == 0.0
+    assert reading.host.net_rx_bytes_per_s == 0.0
+    assert [disk.mount for disk in reading.host.disks] == ["/", "/dev/shm"]
+
+
+@pytest.mark.parametrize(
+    ("column", "said", "field", "value"),
+    [
+        ("mig.mode.current", "Enabled", "mig", True),
+        ("mig.mode.current", "[N/A]", "mig", None),
+        ("persistence_mode", "Disabled", "persistence", False),
+        ("remapped_rows.pending", "Yes", "rows_pending", True),
+        ("retired_pages.pending", "No", "rows_pending", False),
+        ("ecc.errors.uncorrected.volatile.total", "3", "ecc_uncorrected", 3),
+        ("ecc.errors.uncorrected.volatile.total", "[N/A]", "ecc_uncorrected", None),
+        ("gpu_recovery_action", "None", "recovery_action", None),
+        ("gpu_recovery_action", "Reset", "recovery_action", "Reset"),
+        ("pcie.link.gen.current", "1", "pcie_gen", 1),
+        ("pcie.link.gen.gpucurrent", "4", "pcie_gen", 4),
+        ("pstate", "P8", "pstate", "P8"),
+        ("fan.speed", "55", "fan_percent", 55.0),
+        ("clocks_throttle_reasons.active", "0x0000000000000048", "throttle_mask", 0x48),
+    ],
+)
+def test_each_column_is_read_as_what_it_is(column: str, said: str, field: str, value: object) -> None:
+    (gpu,) = gpus_of(f"0, GPU-0, {said}", fields=f"index,uuid,{column}").reading.gpus
+    assert getattr(gpu, field) == value
+    assert gpu.fault is None
+
+
+def test_a_figure_that_comes_again_after_a_fault_is_read_again() -> None:
+    rows = [row(0, used="100"), row(0, used="[Unknown Error]"), row(0, used="100"), row(0, used="250")]
+    reader = gpus_of(*rows[:1])
+    seen = []
+    for line in rows[1:]:
+        reader.feed(f"gpu {line}", at=9.0)
+        seen.append((reader.reading.gpus[0].memory_used_mib, reader.reading.gpus[0].fault))
+    assert seen == [(None, "Unknown Error"), (100.0, None), (250.0, None)]
+
+
+def test_a_lost_gpu_keeps_its_identity() -> None:
+    lost = "1, [GPU is lost], [GPU is lost], " + ", ".join(["[GPU is lost]"] * 7)
+    gpu = gpus_of(row(0), row(1), row(0), lost).reading.gpus[1]
+    assert (gpu.uuid, gpu.name, gpu.fault, gpu.power_w) == ("GPU-1", "NVIDIA H200", "GPU is lost", None)
+
+
+def test_a_gpu_that_the_driver_complains_of_by_its_bus_is_marked() -> None:
+    said = "Unable to determine the device handle for GPU1: 0000:4C:00.0: GPU is lost.  Reboot the system to recover"
+    fields = "index,uuid,pci.bus_id"
+    reader = gpus_of("0, GPU-0, 00000000:3B:00.0", "1, GPU-1, 00000000:4C:00.0", said, fields=fields)
+    assert [gpu.fault for gpu in reader.reading.gpus] == [None, said]
+
+
+def test_what_a_node_prints_brings_no_escape_to_the_screen() -> None:
+    reader = gpus_of("0, GPU-0, \x1b[31mRed\x1b[0m, 1", "\x1b]0;title\x07broken", fields="index,uuid,name,pstate")
+    for line in ("app GPU-0, 7, 1, \x1b[2Jpython", "ended app 0", "df x 100 60 40 60% /a\x1b[0m"):
+        reader.feed(line, at=1.0)
+    reading = reader.reading
+    assert (reading.gpus[0].name, reading.gpu_processes[0].name) == ("Red", "python")
+    assert reading.host.disks[0].mount == "/a"
+
+
+TICK = "tick up={} load=0.5,0.4,0.3 cpu= mem= disk= net="
+HELLO = "hello k2p1 boot=a up=100.00 now=1000000000.0 tz=+0000 driver=580.1 kernel=L"
+
+
+def trouble_after(*lines: str, interval_s: float = 2.0) -> str | None:
+    reader = ProbeReader(interval_s)
+    for number, line in enumerate(lines):
+        reader.feed(line, at=float(number), wall=1e9)
+    return reader.reading.gpus_trouble
+
+
+@pytest.mark.parametrize(
+    ("lines", "trouble"),
+    [
+        ([HELLO, TICK.format(108)], None),
+        ([HELLO, TICK.format(111)], NO_ANSWER),
+        ([HELLO, f"fields 580 {FIELDS}", TICK.format(111)], NO_ANSWER),
+        ([HELLO, f"fields 580 {FIELDS}", TICK.format(109), f"gpu {row(0)}", TICK.format(118)], None),
+        ([HELLO, f"fields 580 {FIELDS}", TICK.format(109), f"gpu {row(0)}", TICK.format(120)], NO_ANSWER),
+        ([HELLO, f"fields 580 {FIELDS}", TICK.format(111), f"gpu {row(0)}"], None),
+        ([HELLO, "none no nvidia-smi", TICK.format(190)], None),
+        ([HELLO, f"fields 580 {FIELDS}", f"gpu {row(0)}", "gpu No devices were found", TICK.format(102)], None),
+        (
+            [HELLO, f"fields 580 {FIELDS}", f"gpu {row(0)}", "gpu No devices were found", TICK.format(104)],
+            "nvidia-smi says: No devices were found",
+        ),
+        ([TICK.format(111)], None),
+    ],
+)
+def test_an_nvidia_smi_that_is_silent_is_told_by_the_nodes_own_clock(lines: list[str], trouble: str | None) -> None:
+    assert trouble_after(*lines) == trouble
+
+
+def test_a_slow_pace_is_no_silence() -> None:
+    lines = [HELLO, f"fields 580 {FIELDS}", f"gpu {row(0)}", TICK.format(125)]
+    assert trouble_after(*lines, interval_s=10.0) is None
+    assert trouble_after(*lines[:-1], TICK.format(131), interval_s=10.0) == NO_ANSWER
+
+
+def test_the_first_line_of_a_failure_says_what_it_is() -> None:
+    said = "Failed to initialize NVML: Driver/library version mismatch"
+    assert gpus_of(said, "NVML library version: 570.124").reading.no_gpus_because == said
+
+
+def test_processes_come_as_a_whole_list() -> None:
+    reader = gpus_of(row(0))
+    uuid = "GPU-00000000-1111-2222-3333-000000000000"
+    lines = ["began app", f"app {uuid}, 1533, 29536, sglang::scheduler, TP0", f"app {uuid}, 0, [N/A], [Not Found]"]
+    for line in lines:
+        reader.feed(line, at=7.0)
+    assert (reader.reading.gpu_processes, reader.reading.gpu_processes_at) == ((), None)
+    reader.feed("ended app 0", at=8.0)
+    assert reader.reading.gpu_processes == (
+        GpuProcess(uuid, 1533, 29536.0, "sglang::scheduler, TP0"),
+        GpuProcess(uuid, 0),
+    )
+    assert reader.reading.gpu_processes_at == 8.0
+    for line in ("began app", "ended app 0"):
+        reader.feed(line, at=18.0)
+    assert (reader.reading.gpu_processes, reader.reading.gpu_processes_at) == ((), 18.0)
+
+
+@pytest.mark.parametrize(
+    ("code", "pids", "at"),
+    [("137", [1533], 8.0), ("124", [1533], 8.0), ("-", [1533], 8.0), ("2", [], None), ("9", [], None)],
+)
+def test_a_driver_that_can_not_say_is_no_empty_list(code: str, pids: list[int], at: float | None) -> None:
+    reader = gpus_of(row(0))
+    for line in ("began app", "app GPU-0, 1533, 29536, python3", "ended app 0"):
+        reader.feed(line, at=8.0)
+    for line in ("began app", f"ended app {code}"):
+        reader.feed(line, at=18.0)
+    assert [process.pid for process in reader.reading.gpu_processes] == pids
+    assert reader.reading.gpu_processes_at == at
+
+
+def test_errors_of_the_kernels_log_are_part_of_the_reading() -> None:
+    reader = reader_of(HELLO, "began kernel", "kernel [   50.500000] NVRM: Xid (PCI:0000:4c:00): 79, gone")
+    before = reader.reading
+    assert before.xids_at is None
+    reader.kernel.source = 1
+    reader.feed("ended kernel 0", at=5.0)
+    (xid,) = reader.reading.xids
+    assert (xid.bus, xid.number, xid.at) == ("PCI:0000:4c:00", 79, 1_000_000_000.0 - 100 + 50.5)
+    reading = reader.reading
+    assert (reading.xids_at, reading.xids_unknown_because) == (5.0, None)
 
 
 def test_the_nodes_log_clock_is_its_local_time() -> None:

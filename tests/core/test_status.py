@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from k2tui.core.launch import Launch, LaunchKind, LaunchPhase
+from k2tui.core.launch import Launch, LaunchKind, LaunchPhase, PhaseSpan
 from k2tui.core.runs import Run
 from k2tui.core.status import STALE_AFTER_S, answers_all_the_same, server_status
 from k2tui.core.views import Proof, ServerStatus
@@ -84,3 +86,58 @@ def test_an_answer_since_its_log_fell_silent_wins_over_the_silence(
 def test_a_process_that_is_gone_answers_nothing() -> None:
     status = server_status(seen_age_s=0.1, link_up=True, run=GONE, launch=SILENT, proof=GOOD, answers=True)
     assert status is ServerStatus.CRASHED
+
+
+@pytest.mark.parametrize("proof", [None, GOOD, BAD])
+def test_a_scheduler_that_is_gone_or_gives_no_sign_of_life_is_hung(proof: Proof | None) -> None:
+    """The zombie: its parent lives and HTTP answers."""
+    status = server_status(seen_age_s=0.1, link_up=True, run=ALIVE, launch=READY, proof=proof, dead=True, http_ok=True)
+    assert status is ServerStatus.HUNG
+
+
+@pytest.mark.parametrize(
+    ("run", "launch", "status"),
+    [
+        (ALIVE, LOADING, ServerStatus.LOADING),
+        (ALIVE, Launch(kind=LaunchKind.CRASHED), ServerStatus.CRASHED),
+        (GONE, READY, ServerStatus.CRASHED),
+        (ASKED, READY, ServerStatus.DOWN),
+    ],
+)
+def test_a_dead_scheduler_tells_nothing_new_of_what_does_not_serve(
+    run: Run, launch: Launch, status: ServerStatus
+) -> None:
+    assert server_status(seen_age_s=0.1, link_up=True, run=run, launch=launch, proof=None, dead=True) is status
+
+
+STARTED = Launch(phase=LaunchPhase.WEIGHTS, spans=(PhaseSpan(LaunchPhase.WEIGHTS, 1.0, None),))
+SERVES = replace(STARTED, phase=LaunchPhase.READY, kind=LaunchKind.READY)
+FAILED = replace(STARTED, kind=LaunchKind.CRASHED)
+
+
+@pytest.mark.parametrize(
+    ("found", "launch", "http_ok", "proof", "status"),
+    [
+        (True, None, None, None, ServerStatus.LOADING),
+        (True, None, False, None, ServerStatus.LOADING),
+        (True, None, True, None, ServerStatus.UNPROVED),
+        (True, None, True, GOOD, ServerStatus.READY),
+        (True, None, True, BAD, ServerStatus.DEGRADED),
+        (True, Launch(), True, None, ServerStatus.UNPROVED),  # a log that tells nothing
+        (True, STARTED, None, None, ServerStatus.LOADING),
+        (True, STARTED, True, None, ServerStatus.UNPROVED),  # its log is behind
+        (True, SERVES, None, None, ServerStatus.UNPROVED),
+        (True, SERVES, True, GOOD, ServerStatus.READY),
+        (True, FAILED, True, None, ServerStatus.CRASHED),
+        (False, SERVES, True, GOOD, ServerStatus.DOWN),
+        (False, None, None, None, ServerStatus.DOWN),
+        (False, FAILED, None, None, ServerStatus.CRASHED),
+    ],
+)
+def test_somebody_elses_server_is_known_by_log_or_http(
+    found: bool, launch: Launch | None, http_ok: bool | None, proof: Proof | None, status: ServerStatus
+) -> None:
+    said = server_status(
+        seen_age_s=0.1, link_up=True, run=None, launch=launch, proof=proof, found=found, http_ok=http_ok
+    )
+    assert said is status

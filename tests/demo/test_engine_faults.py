@@ -110,6 +110,37 @@ async def test_a_killed_scheduler_takes_the_server_with_it(tmp_path: Path, qwen:
     assert any("crashed with exit code" in line for line in ends)
 
 
+async def test_a_zombie_answers_http_and_gives_no_token(tmp_path: Path, qwen: Path) -> None:
+    env = {"K2_DEMO_FAULT": "zombie"}
+    async with engine(tmp_path, qwen, "--enable-metrics", env=env) as server, server.client() as client:
+        await server.until(READY)
+        written = (await client.get("/v1/loads")).json()["loads"][0]["timestamp"]
+        with pytest.raises(httpx.ReadTimeout):
+            await client.post("/v1/chat/completions", json=QUESTION, timeout=0.5)
+        load = (await client.get("/v1/loads")).json()["loads"][0]
+        assert (load["timestamp"], load["num_running_reqs"], load["num_waiting_reqs"]) == (written, 0, 0)
+        assert (
+            'http_requests_active{endpoint="/v1/chat/completions",method="POST"} 1.0'
+            in (await client.get("/metrics")).text
+        )
+        with pytest.raises(httpx.ReadTimeout):
+            await client.get("/server_info", timeout=0.5)
+        assert server.process.returncode is None
+
+
+@pytest.mark.parametrize(("fault", "sticks"), [("stuck_gauge", True), (None, False)])
+async def test_a_gauge_can_stick(tmp_path: Path, qwen: Path, fault: str | None, sticks: bool) -> None:
+    env = {"K2_DEMO_FAULT": fault or "", "K2_DEMO_PACE": "0.2"}
+    async with engine(tmp_path, qwen, env=env) as server, server.client() as client:
+        await server.until(READY)
+        await client.post("/v1/chat/completions", json={**QUESTION, "ignore_eos": True, "max_tokens": 60})
+        while True:
+            load = (await client.get("/v1/loads")).json()["loads"][0]
+            if load["num_running_reqs"] == 0 and (sticks or load["gen_throughput"] == 0):
+                break
+        assert (load["gen_throughput"] > 0) is sticks
+
+
 async def test_an_unknown_flag_can_be_asked_for(tmp_path: Path, qwen: Path) -> None:
     async with engine(tmp_path, qwen, "--enable-metrics", env={"K2_DEMO_FAULT": "bad_flag"}) as server:
         assert await server.ended() == 2

@@ -204,6 +204,26 @@ async def test_counters_count(client: httpx.AsyncClient) -> None:
     assert await generated() == before + 47
 
 
+async def test_histograms_have_the_real_buckets_and_count_what_passed(client: httpx.AsyncClient) -> None:
+    def buckets(text: str, name: str) -> dict[str, float]:
+        found = re.findall(rf"^sglang:{name}_bucket\{{(.*)\}} (.*)$", text, flags=re.MULTILINE)
+        return {
+            re.findall(r'le="([^"]*)"', labels)[0]: float(count)
+            for labels, count in found
+            if 'is_streaming="true"' not in labels
+        }
+
+    reply = await client.post("/v1/chat/completions", json={"messages": QUESTION})
+    assert reply.json()["usage"]["completion_tokens"] == 47
+    text = (await client.get("/metrics")).text
+    theirs = (REPLIES / "sglang0523-qwen3.metrics.txt").read_text(encoding="utf-8")
+    for name in ("time_to_first_token_seconds", "inter_token_latency_seconds", "e2e_request_latency_seconds"):
+        ours = buckets(text, name)
+        assert list(ours) == list(buckets(theirs, name))
+        assert list(ours.values()) == sorted(ours.values())
+        assert ours["+Inf"] >= (46 if name.startswith("inter") else 1)
+
+
 async def test_running_requests_show_in_the_loads_and_a_client_that_leaves_is_forgotten(
     client: httpx.AsyncClient,
 ) -> None:

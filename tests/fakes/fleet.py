@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from k2tui.core.absence import Absence
+from k2tui.core.alerts import Alert
 from k2tui.core.errors import ExitCode, K2Error
 from k2tui.core.events import Event, Severity
 from k2tui.core.launch import PHASES, Advice, Cause, Launch, LaunchKind, LaunchPhase, PhaseSpan, Progress
 from k2tui.core.link import LinkPhase, LinkState
+from k2tui.core.pace import Shown
 from k2tui.core.profiles import command_text, resolve
 from k2tui.core.readings import DiskReading, GpuReading, HostReading, NodeReading
 from k2tui.core.ring import LineRing
 from k2tui.core.runs import ProcessIdentity, Run
+from k2tui.core.series import Annotation, Samples, SeriesKey
 from k2tui.core.settings import NodeSettings, ProfileSettings, ServerSettings, Settings
 from k2tui.core.verbs import LaunchPlan, ProfileChange, VerbEvent
 from k2tui.core.views import NodeView, Proof, ServerStatus, ServerView, Witness
@@ -68,6 +72,13 @@ class FakeFleet:
         self.gate = asyncio.Event()
         """A verb waits here before its launch goes on, once `hold` is set."""
         self.hold = False
+        self.shown = Shown()
+        self.alerts_now: list[Alert] = []
+        self.acknowledged: list[Alert] = []
+        self.samples: dict[SeriesKey, Samples] = {}
+        """What `recent` and `past` know."""
+        self.annotated: list[Annotation] = []
+        self.away: Absence | None = None
         self._nodes = {name: NodeView(node) for name, node in settings.nodes.items()}
         self._servers = {name: ServerView(server) for name, server in settings.servers.items()}
         self._rings = {name: LineRing() for name in settings.servers}
@@ -94,6 +105,9 @@ class FakeFleet:
         if not len(ring):
             ring.extend([f"log of {run_id}", "its second line"])
         return ring
+
+    async def attend(self) -> None:
+        await self.open()
 
     async def open(self) -> None:
         self.opened += 1
@@ -149,6 +163,39 @@ class FakeFleet:
 
     def retry_now(self, node: str) -> None:
         self.retried.append(node)
+
+    def look_at(self, shown: Shown) -> None:
+        self.shown = shown
+
+    def recent(self, key: SeriesKey, span_s: float) -> Samples | None:
+        return self.samples.get(key)
+
+    async def past(self, keys: Sequence[SeriesKey], since: float, until: float, steps: int) -> tuple[Samples, ...]:
+        step_s = (until - since) / steps
+        nothing = (None,) * steps
+        return tuple(self.samples.get(key, Samples(key, since, step_s, nothing)) for key in keys)
+
+    async def annotations(self, since: float, until: float) -> tuple[Annotation, ...]:
+        return tuple(one for one in self.annotated if since <= one.at <= until)
+
+    def alerts(self) -> Sequence[Alert]:
+        return self.alerts_now
+
+    def acknowledge(self, alert: Alert) -> None:
+        self.acknowledged.append(alert)
+        self.alerts_now = [
+            replace(one, acknowledged_at=self.clock.time()) if one.key == alert.key else one for one in self.alerts_now
+        ]
+        self.revision += 1
+
+    def on_alert(self, hear: Callable[[Sequence[Alert]], None]) -> None:
+        self.hear = hear
+
+    def absence(self) -> Absence | None:
+        return self.away
+
+    async def gpu_details(self, node: str) -> Sequence[str]:
+        return [f"topology of {node}"]
 
     # ---- what a test does to it
 

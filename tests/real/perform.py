@@ -43,7 +43,7 @@ class Table:
             self._row("ok", time.monotonic() - began, sentence, details)
 
     def _row(self, mark: str, took_s: float, sentence: str, details: list[str]) -> None:
-        row = [f"  {mark:<4} {took_s:6.1f} s  {sentence}", *(f"{'':17}{detail[:300]}" for detail in details)]
+        row = [f"  {mark:<4} {took_s:6.1f} s  {sentence}", *(f"{'':17}{detail[:1500]}" for detail in details)]
         with self._lock:
             self.passed += mark == "ok"
             self.failed += mark != "ok"

@@ -37,7 +37,9 @@ def fleet_on(
     audit: MemoryAudit | None = None,
     history: MemoryHistory | None = None,
 ) -> Fleet:
-    doors = FleetDoors(demo.make_link, _nothing, script, audit or MemoryAudit(), RealClock(), history, "tester@here")
+    doors = FleetDoors(
+        demo.make_link, _nothing, script, audit or MemoryAudit(), RealClock(), history, None, None, "tester@here"
+    )
     return Fleet(settings or demo.settings, doors, simulated=True)
 
 

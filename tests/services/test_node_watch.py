@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -14,10 +15,11 @@ from k2tui.adapters.links import make_link
 from k2tui.adapters.local_link import LocalLink
 from k2tui.adapters.scripts import script
 from k2tui.core.link import LinkPhase
+from k2tui.core.readings import GpuProcess
 from k2tui.services.doors import RealClock, Script
 from k2tui.services.node_watch import NodeWatch
 from tests.fakes.clock import FakeClock
-from tests.fakes.links import FakeLink
+from tests.fakes.links import FakeLink, FakeStream
 from tests.services.test_follow import bare_tools
 from tests.sshd import MARK, Sshd
 from tests.waiting import until
@@ -172,6 +174,85 @@ async def test_a_new_interval_is_told_with_the_columns_that_are_known(watched: M
     assert one.link.asked[1] == ("10", "580.1", "index,uuid", "/data")
 
 
+GPU_ROW = ("fields 580.1 index,uuid", "gpu 0, GPU-0")
+
+
+def told(stream: FakeStream, question: str) -> list[str]:
+    return [line.decode().strip() for line in stream.heard if line.startswith(question.encode())]
+
+
+async def test_what_a_tick_does_not_tell_is_asked_once_and_then_now_and_then(watched: Make) -> None:
+    one = watched(FakeLink())
+    await until(lambda: one.link.streams)
+    stream = one.link.streams[0]
+    stream.say("hello k2p1 boot=b1 up=10.00 now=1000000100.0 tz=+0000 driver=580.1 kernel=L", *GPU_ROW, "tick up=10")
+    await until(lambda: told(stream, "ask processes") and told(stream, "ask kernel"))
+    assert told(stream, "ask kernel") == ["ask kernel journal"]
+    stream.say("began kernel", "ended kernel 0", "began app", "ended app 0")
+    for up in (20, 30, 40):
+        one.clock.now += 10.0
+        stream.say(GPU_ROW[1], f"tick up={up}", GPU_ROW[1])
+    await until(lambda: len(told(stream, "ask kernel")) == 2)
+    assert told(stream, "ask kernel")[1] == f"ask kernel journal {1_000_000_100 - 5}"
+    assert len(told(stream, "ask processes")) == 1
+    one.clock.now += 30.0
+    stream.say("tick up=50", GPU_ROW[1], "tick up=52")
+    await until(lambda: len(told(stream, "ask processes")) == 2)
+
+
+async def test_a_node_on_screen_is_asked_for_its_processes_more_often(watched: Make) -> None:
+    one = watched(FakeLink())
+    await until(lambda: one.link.streams)
+    stream = one.link.streams[0]
+    stream.say("hello k2p1 boot=b1 up=10.00", *GPU_ROW, "tick up=10")
+    await until(lambda: told(stream, "ask processes"))
+    one.clock.now += 11.0
+    one.watch.detailed = True  # the last list is older than it may be now
+    await until(lambda: len(told(stream, "ask processes")) == 2)
+    one.clock.now += 10.0
+    stream.say("tick up=18", GPU_ROW[1], "tick up=20")
+    await until(lambda: len(told(stream, "ask processes")) == 3)
+    one.watch.detailed = False
+    assert one.watch.processes_period_s == 60.0
+
+
+async def test_an_nvidia_smi_that_hangs_is_asked_nothing_more(watched: Make) -> None:
+    one = watched(FakeLink())
+    await until(lambda: one.link.streams)
+    stream = one.link.streams[0]
+    stream.say("hello k2p1 boot=b1 up=10.00", *GPU_ROW, "tick up=10", "began app", "ended app 0", "tick up=90")
+    await until(lambda: one.watch.reading.gpus_trouble is not None)
+    one.clock.now += 600.0
+    one.watch.ask_processes()
+    stream.say("tick up=92")
+    await until(lambda: len(told(stream, "ask kernel")) == 2)
+    assert len(told(stream, "ask processes")) == 1
+    stream.say("gpu 0, GPU-0", "tick up=94")
+    await until(lambda: len(told(stream, "ask processes")) == 2)
+    assert one.watch.reading.gpus_trouble is None
+
+
+async def test_a_log_that_only_dmesg_may_read_is_asked_of_dmesg(watched: Make) -> None:
+    one = watched(FakeLink())
+    await until(lambda: one.link.streams)
+    stream = one.link.streams[0]
+    stream.say("hello k2p1 boot=b1 up=10.00 driver=580.1", "tick up=10")
+    await until(lambda: told(stream, "ask kernel"))
+    stream.say("began kernel", "kernel Hint: You are currently not seeing messages", "ended kernel 1", "tick up=12")
+    await until(lambda: told(stream, "ask kernel")[1:] == ["ask kernel dmesg"])
+    stream.say("began kernel", "kernel [ 5.000000] NVRM: Xid (PCI:0000:4c:00): 79, gone", "ended kernel 0")
+    await until(lambda: [xid.number for xid in one.watch.reading.xids] == [79])
+
+
+async def test_a_node_without_gpus_is_not_asked_of_them(watched: Make) -> None:
+    one = watched(FakeLink())
+    await until(lambda: one.link.streams)
+    stream = one.link.streams[0]
+    stream.say("hello k2p1 boot=b1 up=10.00 driver= kernel=L", "none no nvidia-smi", "tick up=10", "tick up=12")
+    await until(lambda: one.watch.reading.no_gpus_because is not None and stream.heard)
+    assert [line for line in stream.heard if line.startswith(b"ask")] == []
+
+
 # the probe itself, on this machine
 
 
@@ -294,6 +375,19 @@ async def test_an_nvidia_smi_that_hangs_stops_only_its_own_rows(smi: StandIn, lo
     assert first is not None
     await until(lambda: (local.reading.host_at or 0) > first + 1)
     assert (local.reading.gpus, local.reading.gpus_at) == ((), None)
+
+
+async def test_processes_and_errors_of_the_kernel_are_read(smi: StandIn, local: NodeWatch) -> None:
+    smi.install(f"case $1 in --query-compute-apps*) echo 'GPU-3, 1533, 29536, python3'; exit ;; esac\n{ROWS}")
+    journal = smi.folder / "journalctl"
+    journal.write_text("#!/bin/sh\necho '1796000123.4 a kernel: NVRM: Xid (PCI:0000:4c:00): 31, pid=1533'\n")
+    journal.chmod(0o755)
+    local.start()
+    await until(lambda: local.reading.gpu_processes_at is not None)
+    assert local.reading.gpu_processes == (GpuProcess("GPU-3", 1533, 29536.0, "python3"),)
+    if shutil.which("grep") is not None:
+        await until(lambda: local.reading.xids_at is not None)
+        assert [(xid.bus, xid.number, xid.at) for xid in local.reading.xids] == [("PCI:0000:4c:00", 31, 1796000123.4)]
 
 
 async def test_an_nvidia_smi_that_fails_is_quoted(smi: StandIn, local: NodeWatch) -> None:

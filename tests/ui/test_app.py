@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,7 +14,9 @@ from k2tui.core.events import Severity
 from k2tui.core.launch import LaunchPhase, Progress
 from k2tui.ui.app import K2App
 from k2tui.ui.saying import EVENTS_KEPT
+from k2tui.ui.screens.base import K2Screen
 from k2tui.ui.screens.events import EventsScreen
+from k2tui.ui.screens.gpus import GpusScreen
 from k2tui.ui.screens.help import ChooseScreen
 from k2tui.ui.screens.sheet import LaunchSheet
 from tests.fakes.fleet import FakeFleet, connected, settings_of
@@ -52,6 +55,23 @@ async def test_nothing_is_painted_when_nothing_changed(nodes: int) -> None:
         app._pulse()
         await pilot.pause()
         assert app.painted == before
+
+
+@pytest.mark.parametrize("make", [EventsScreen, GpusScreen])
+async def test_a_pulse_that_meets_a_screen_without_panes_yet_does_no_harm(make: Callable[[], K2Screen]) -> None:
+    fleet = ready()
+    app = app_on(fleet)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shows(pilot, "READY")
+        screen = make()
+        pushed = app.push_screen(screen)
+        assert app.screen is screen
+        fleet.revision += 1
+        app.ticks = 1000
+        app._pulse()
+        await pushed
+        await until(pilot, lambda: screen.scene is not None)
+    assert app.return_code == 0
 
 
 async def test_a_thousand_changes_between_two_pulses_are_one_redraw() -> None:

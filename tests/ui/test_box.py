@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from k2tui.core.events import Severity
+from k2tui.core.absence import Absence
+from k2tui.core.events import Event, Severity
 from k2tui.core.launch import Advice, Cause, LaunchPhase, Progress
 from k2tui.core.link import LinkPhase
+from k2tui.core.pace import Shown
+from k2tui.core.readings import DiskReading
 from k2tui.core.views import ServerStatus
 from k2tui.ui.screens.box import BoxScreen
 from k2tui.ui.screens.fleet import FleetScreen
 from k2tui.ui.screens.server import ServerScreen
 from k2tui.ui.widgets.pane import Pane
-from tests.fakes.fleet import FakeFleet, connected, gpus, reading, settings_of
-from tests.ui.helpers import app_on, rows_of, screen_text, shows, until
+from tests.fakes.fleet import DAY, FakeFleet, connected, gpus, reading, settings_of
+from tests.ui.helpers import app_on, gone, rows_of, screen_text, shows, until
+from tests.ui.working import one_box
 
 SIZES = [(200, 50), (120, 40), (80, 24)]
 SHARDS = Progress(51, 64, "shards", "Loading safetensors checkpoint shards")
@@ -97,11 +103,11 @@ async def test_late_figures_show_their_age_and_very_old_ones_are_unknown() -> No
     fleet = loading()
     app = app_on(fleet)
     async with app.run_test(size=(120, 40)) as pilot:
-        await shows(pilot, "409 W")
+        await shows(pilot, "409/600 W")
         fleet.clock.go(8)
         await shows(pilot, "8 s old")
         fleet.clock.go(20)
-        await until(pilot, lambda: "409 W" not in screen_text(app))
+        await until(pilot, lambda: "409/600 W" not in screen_text(app))
 
 
 async def test_gpus_fold_to_one_line_on_a_short_screen() -> None:
@@ -238,8 +244,88 @@ async def test_the_title_of_the_focused_pane_stands_out() -> None:
 
         def marked() -> list[str | None]:
             panes = app.screen.query(Pane)
-            return [pane.id for pane in panes if any(role == "title-focus" for _, role in pane._rows[0][0])]
+            return [
+                pane.id for pane in panes if pane._rows and any(role == "title-focus" for _, role in pane._rows[0][0])
+            ]
 
         await until(pilot, lambda: marked() == ["log"])
         await pilot.press("tab")
         await until(pilot, lambda: marked() == ["launch"])
+
+
+# ---- at work
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+async def test_one_screen_shows_what_the_server_does_and_what_is_wrong(size: tuple[int, int]) -> None:
+    app = app_on(one_box())
+    async with app.run_test(size=size) as pilot:
+        await shows(
+            pilot,
+            "READY",
+            "47 tokens in 0.9 s",
+            "271",
+            "24 waiting",
+            "12 %",
+            "DP3: 24 waiting, the others 0",
+            "TTFT",
+            "/metrics, <5 s old",
+            "GPU is lost",
+            "hw heat",
+            "Decode batch",
+        )
+        assert {len(row) for row in rows_of(app)} == {size[0]}
+
+
+async def test_what_the_operator_of_a_box_sees_is_all_of_it() -> None:
+    fleet = one_box()
+    app = app_on(fleet)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: fleet.shown.server == "kimi")
+        assert fleet.shown == Shown(frozenset({"gpu-a"}), frozenset({"kimi"}), "gpu-a", "kimi", attached=True)
+
+
+async def test_a_look_back_stands_on_top_of_the_box() -> None:
+    fleet = one_box()
+    fleet.away = Absence(DAY - 9 * 3600, DAY, (Event(DAY - 3600, "kimi", "kimi crashed", Severity.BAD),), complete=True)
+    app = app_on(fleet)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await shows(pilot, "Since you left 9 h ago", "kimi crashed at 13:00", "READY", "271")
+        await pilot.press("A")
+        await gone(pilot, "Since you left")
+
+
+async def test_a_disk_that_fills_says_when() -> None:
+    fleet = one_box()
+    told = reading(fleet.clock, gpus(8))
+    disk = DiskReading("/data", 7 * 10**12, 36 * 10**10, growth_bytes_per_s=10**8)
+    fleet.read("gpu-a", replace(told, host=replace(told.host, disks=(disk,))))
+    app = app_on(fleet)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shows(pilot, "/data 360 GB free, full in 1h00m")
+
+
+async def test_figures_that_do_not_come_say_why() -> None:
+    fleet = one_box()
+    fleet.read("gpu-a", replace(fleet.nodes()[0].reading, gpus_trouble="nvidia-smi does not answer"))
+    app = app_on(fleet)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shows(pilot, "nvidia-smi does not answer")
+
+
+async def test_two_servers_of_a_box_can_be_sorted_and_marked() -> None:
+    fleet = connected(settings_of(2))
+    fleet.begin("kimi-2")
+    app = app_on(fleet)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("o", "t", "space")
+        await shows(pilot, "by state", "1 marked")
+
+
+async def test_one_server_is_no_list_to_sort_or_mark() -> None:
+    app = app_on(one_box())
+    async with app.run_test(size=(120, 40)) as pilot:
+        for key in ("space", "V", "o"):
+            await pilot.press(key)
+            await shows(pilot, "there is no list here to sort or mark")
+        assert "marked" not in rows_of(app)[0]

@@ -91,7 +91,7 @@ async def test_rows_are_sorted_by_the_letter_after_o_and_the_cursor_stays_on_its
     async with app.run_test(size=(120, 40)) as pilot:
         rows = app.screen.query_one(ServerRows)
         await pilot.press("j", "o")
-        await shows(pilot, "sort by: n node")
+        await shows(pilot, "sort: Node Server sTate")
         await pilot.press("t")
         await shows(pilot, "by state")
         first = next(row for row in rows.shown if "kimi" in row)
@@ -135,7 +135,7 @@ async def test_a_blocked_node_says_what_to_do() -> None:
 @pytest.mark.parametrize("width", [60, 78, 100, 118, 140, 200])
 def test_columns_fit_and_the_names_stay(width: int) -> None:
     columns = columns_for(width)
-    assert sum(size + 2 for _, size in columns) - 2 <= max(width, 78)
+    assert sum(size + column.gap for column, size in columns) <= max(width, 85)
     assert [column.title for column, _ in columns][:3] == ["NODE", "SERVER", "STATE"]
 
 

@@ -13,6 +13,7 @@ from k2tui.ui import actions
 from k2tui.ui.actions import CHANGING, bindings, handler_of
 from k2tui.ui.app import K2App
 from k2tui.ui.present import key_text
+from k2tui.ui.screens.adopt import AdoptScreen
 from k2tui.ui.screens.base import K2Screen
 from k2tui.ui.screens.box import BoxScreen
 from k2tui.ui.screens.confirm import ConfirmDialog
@@ -20,7 +21,9 @@ from k2tui.ui.screens.describe import TextScreen
 from k2tui.ui.screens.dialog import Dialog
 from k2tui.ui.screens.events import EventsScreen
 from k2tui.ui.screens.fleet import FleetScreen
+from k2tui.ui.screens.gpus import GpuScreen, GpusScreen
 from k2tui.ui.screens.help import ChooseScreen
+from k2tui.ui.screens.history import HistoryScreen
 from k2tui.ui.screens.server import ServerScreen
 from k2tui.ui.screens.sheet import LaunchSheet
 from k2tui.ui.spans import text_of
@@ -31,7 +34,17 @@ from k2tui.ui.widgets.prompt import Prompt
 from tests.fakes.fleet import connected, settings_of
 from tests.ui.helpers import app_on, shows, until
 
-FULL: tuple[type[K2Screen], ...] = (BoxScreen, FleetScreen, ServerScreen, EventsScreen, TextScreen)
+FULL: tuple[type[K2Screen], ...] = (
+    BoxScreen,
+    FleetScreen,
+    ServerScreen,
+    GpusScreen,
+    GpuScreen,
+    HistoryScreen,
+    EventsScreen,
+    TextScreen,
+    AdoptScreen,
+)
 DIALOGS: tuple[type[Dialog], ...] = (ConfirmDialog, ChooseScreen, LaunchSheet)
 SCREENS: tuple[type[K2Screen] | type[Dialog], ...] = (*FULL, *DIALOGS)
 

@@ -7,12 +7,14 @@ from dataclasses import replace
 import pytest
 
 from k2tui.core.launch import LaunchPhase, Progress
+from k2tui.core.pace import Shown
 from k2tui.core.views import Proof, ServerStatus, Witness
 from k2tui.ui.screens.server import ServerScreen
 from k2tui.ui.widgets.log_pane import LogPane
 from k2tui.ui.widgets.run_rows import RunRows
 from tests.fakes.fleet import FakeFleet, connected, settings_of
 from tests.ui.helpers import app_on, gone, rows_of, screen_text, shows, until
+from tests.ui.working import one_box, working
 
 SIZES = [(200, 50), (120, 40), (80, 24)]
 
@@ -63,7 +65,7 @@ async def test_a_slow_or_stalled_launch_says_so() -> None:
 
 async def test_there_are_gpu_rows_only_where_there_is_an_nvidia_smi() -> None:
     async with app_on(loading(), start_at="kimi").run_test(size=(120, 40)) as pilot:
-        await shows(pilot, "GPUs", "409 W")
+        await shows(pilot, "GPUs", "409/600 W")
     fleet = connected(settings_of(), gpu_count=0)
     fleet.begin("kimi")
     async with app_on(fleet, start_at="kimi").run_test(size=(120, 40)) as pilot:
@@ -77,8 +79,8 @@ async def test_only_the_gpus_of_the_server_are_shown() -> None:
     fleet.begin("kimi")
     app = app_on(fleet, start_at="kimi")
     async with app.run_test(size=(120, 40)) as pilot:
-        await shows(pilot, "413 W", "414 W")
-        assert "409 W" not in screen_text(app)
+        await shows(pilot, "413/600 W", "414/600 W")
+        assert "409/600 W" not in screen_text(app)
 
 
 async def test_witnesses_and_proof_are_told_apart() -> None:
@@ -167,3 +169,39 @@ async def test_how_far_the_log_is_behind_is_said() -> None:
         await shows(pilot, "3.2 MB behind")
         fleet.set("kimi", log_behind_bytes=0)
         await gone(pilot, "behind")
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+async def test_a_server_that_serves_shows_its_figures_first(size: tuple[int, int]) -> None:
+    app = app_on(one_box(), start_at="kimi")
+    async with app.run_test(size=size) as pilot:
+        await shows(pilot, "Serving", "271", "24 waiting", "DP3: 24 waiting, the others 0", "/metrics, <5 s old")
+
+
+async def test_a_foreign_server_says_whose_it_is_and_what_it_runs_with() -> None:
+    app = app_on(working(), start_at="vllm-8000")
+    async with app.run_test(size=(160, 50)) as pilot:
+        await shows(
+            pilot, "not started by k2tui: ann, pid 512, since 10:50", "--model /shared/qwen3-30b", "its log, <5 s"
+        )
+        await pilot.press("r")
+        await shows(pilot, "restart vllm-8000: not started by k2tui")
+
+
+async def test_all_witnesses_are_heard_and_a_contradiction_is_spelled_out() -> None:
+    fleet = one_box()
+    said = "HTTP answers, but its scheduler has answered nothing for 40 s"
+    fleet.set("kimi", disagreement=said, status=ServerStatus.HUNG)
+    app = app_on(fleet, start_at="kimi")
+    async with app.run_test(size=(200, 50)) as pilot:
+        await shows(pilot, f"! {said}", "port       30000 is open", "heartbeat  3 running", "33 s ago")
+        await pilot.press("d")
+        await shows(pilot, f"! {said}", "Serving  /metrics")
+
+
+async def test_the_fleet_hears_which_server_is_looked_at() -> None:
+    fleet = one_box()
+    app = app_on(fleet, start_at="kimi")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shows(pilot, "Serving")
+        assert fleet.shown == Shown(frozenset({"gpu-a"}), frozenset({"kimi"}), "gpu-a", "kimi")

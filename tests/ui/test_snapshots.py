@@ -17,6 +17,7 @@ from k2tui.core.surroundings import Surroundings
 from k2tui.core.views import ServerStatus, Witness
 from tests.fakes.fleet import PHASE_SECONDS, FakeFleet, connected, gpus, reading, settings_of
 from tests.ui.helpers import FakeCopier, app_on
+from tests.ui.working import one_box, working
 
 MADE_WITH = {"textual": "8.2.8", "rich": "15.0.0"}
 """Another version may draw the same cells with other SVG."""
@@ -128,12 +129,21 @@ def fleet_of_six(theme: str = "k2-dark") -> FakeFleet:
     return fleet
 
 
-def picture(snap: Snap, fleet: FakeFleet, size: tuple[int, int], *keys: str, **options: Any) -> None:
+def grouped(theme: str = "k2-dark") -> FakeFleet:
+    """Twelve nodes of two tags."""
+    return working(12, theme=theme, simulated=True)
+
+
+def picture(
+    snap: Snap, fleet: FakeFleet, size: tuple[int, int], *keys: str, key_takes_s: float = 0.4, **options: Any
+) -> None:
+    """`key_takes_s` 0: time stands still, so that no age depends on when the screen is drawn."""
+
     async def settle(pilot: Any) -> None:
         for key in keys:
             await pilot.press(key)
             await pilot.pause()
-            fleet.clock.go(0.4)
+            fleet.clock.go(key_takes_s)
         await pilot.pause()
 
     app = app_on(fleet, copier=FakeCopier(), **options)
@@ -180,3 +190,51 @@ def test_fleet_in_the_other_themes(snap_compare: Snap, theme: str) -> None:
 
 def test_box_in_ascii(snap_compare: Snap) -> None:
     picture(snap_compare, loading(), (80, 24), ascii_only=True)
+
+
+# ---- at work
+
+
+@pytest.mark.parametrize("size", SIZES, ids=size_name)
+def test_fleet_at_work(snap_compare: Snap, size: tuple[int, int]) -> None:
+    picture(snap_compare, working(simulated=True), size)
+
+
+def test_fleet_in_groups_with_marks(snap_compare: Snap) -> None:
+    picture(snap_compare, grouped(), (160, 44), "o", "g", "j", "space", "j", "space", key_takes_s=0)
+
+
+def test_fleet_with_a_half_typed_filter(snap_compare: Snap) -> None:
+    picture(snap_compare, working(simulated=True), (120, 40), "/", *"kimi tps>", key_takes_s=0)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=size_name)
+def test_box_at_work(snap_compare: Snap, size: tuple[int, int]) -> None:
+    picture(snap_compare, one_box(simulated=True), size)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=size_name)
+def test_server_at_work(snap_compare: Snap, size: tuple[int, int]) -> None:
+    picture(snap_compare, one_box(simulated=True), size, start_at="kimi")
+
+
+@pytest.mark.parametrize("size", SIZES, ids=size_name)
+def test_gpus(snap_compare: Snap, size: tuple[int, int]) -> None:
+    picture(snap_compare, working(simulated=True), size, "6", key_takes_s=0)
+
+
+def test_one_gpu(snap_compare: Snap) -> None:
+    picture(snap_compare, working(simulated=True), (120, 50), "6", "j", "j", "j", "enter", key_takes_s=0)
+
+
+def test_adoption(snap_compare: Snap) -> None:
+    picture(snap_compare, working(simulated=True), (120, 40), "G", "i", key_takes_s=0)
+
+
+@pytest.mark.parametrize("theme", ["k2-light", "k2-mono"])
+def test_fleet_at_work_in_the_other_themes(snap_compare: Snap, theme: str) -> None:
+    picture(snap_compare, working(theme=theme, simulated=True), (120, 40), "space", key_takes_s=0)
+
+
+def test_fleet_at_work_in_ascii(snap_compare: Snap) -> None:
+    picture(snap_compare, working(simulated=True), (120, 40), ascii_only=True)

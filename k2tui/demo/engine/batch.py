@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
+from bisect import bisect_left
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 
@@ -70,6 +71,44 @@ class Job:
 
 
 @dataclass
+class Spread:
+    """How many observations fell into which bucket: a Prometheus histogram."""
+
+    bounds: tuple[float, ...]
+    """Upper ends in seconds, growing, without the endless last one."""
+    counts: list[int] = field(init=False)
+    total_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.counts = [0] * (len(self.bounds) + 1)
+
+    def observe(self, seconds: float, times: int = 1) -> None:
+        self.counts[bisect_left(self.bounds, seconds)] += times
+        self.total_s += seconds * times
+
+    @property
+    def count(self) -> int:
+        return sum(self.counts)
+
+
+_WHOLE_S = (0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 20, 40, 60, 80, 100, 200, 400)
+_STEP_S = (0.002, 0.004, 0.006, 0.008, 0.01, 0.015, 0.02, 0.025, 0.03, 0.035, 0.04, 0.06, 0.08, 0.1, 0.2, 0.4, 0.6, 0.8)
+"""SGLang's own buckets, of time to first token and of inter-token latency."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """What the scheduler wrote of itself last, for the HTTP side to read."""
+
+    running: int = 0
+    waiting: int = 0
+    waiting_tokens: int = 0
+    used_tokens: int = 0
+    written_at: float = 0.0
+    """Unix time."""
+
+
+@dataclass
 class Totals:
     """Counters since the start, for /metrics and /v1/loads."""
 
@@ -79,9 +118,9 @@ class Totals:
     generated_tokens: int = 0
     prefill_passes: int = 0
     decode_passes: int = 0
-    first_token_s: float = 0.0
-    """Sum over requests."""
-    request_s: float = 0.0
+    first_token: Spread = field(default_factory=lambda: Spread(_WHOLE_S))
+    request: Spread = field(default_factory=lambda: Spread((*_WHOLE_S, 600, 1200, 1800, 2400)))
+    between_tokens: Spread = field(default_factory=lambda: Spread((*_STEP_S, 1, 2, 4, 6, 8)))
 
 
 @dataclass
@@ -98,6 +137,9 @@ class Batch:
     pace: float = 1.0
     hung: bool = False
     """Takes requests and never gives a token."""
+    gauge_sticks: bool = False
+    """The throughput keeps its last figure while nothing runs, as SGLang's did up to 0.5.18."""
+    load: Load = field(default_factory=lambda: Load(written_at=time.time()))
     running: list[Job] = field(default_factory=list)
     waiting: list[Job] = field(default_factory=list)
     totals: Totals = field(default_factory=Totals)
@@ -109,6 +151,8 @@ class Batch:
     _since_line: int = 0
     _line_at: float = field(default_factory=time.monotonic)
     _prefill_at: float = field(default_factory=time.monotonic)
+    _step_at: float = field(default_factory=time.monotonic)
+    _stands: bool = False
 
     @property
     def used_tokens(self) -> int:
@@ -122,8 +166,13 @@ class Batch:
         """Put it in the queue."""
         self.waiting.append(job)
         self.totals.requests += not job.unseen
+        self._write_load()
         self._wake.set()
         return job
+
+    def stand_still(self) -> None:
+        """The scheduler is dead or stopped: what it wrote last stands, and requests wait where nobody counts them."""
+        self.hung = self._stands = True
 
     def abort(self, job: Job) -> None:
         """Its client went away."""
@@ -133,6 +182,7 @@ class Batch:
         for jobs in (self.running, self.waiting):
             if job in jobs:
                 jobs.remove(job)
+        self._write_load()
 
     def abort_all(self) -> None:
         for job in (*self.running, *self.waiting):
@@ -146,17 +196,25 @@ class Batch:
         """For ever: admit, step, tell."""
         while True:
             if self.hung or not (self.running or self.waiting):
-                self.tokens_per_s = 0.0
+                if not self.gauge_sticks and not self._stands:
+                    self.tokens_per_s = 0.0
                 self._wake.clear()
                 if not self.hung:
                     self.gpus.show(busy=0)
                 await self._wake.wait()
                 continue
             self._admit()
+            self._step_at = time.monotonic()
             # Where nobody reads along, one wake-up for a whole interval is enough.
             steps = self.log_interval if all(job.unseen for job in self.running) else 1
             await asyncio.sleep(steps * self.pace / TOKENS_PER_S)
-            self._step(steps)
+            if not self.hung:
+                self._step(steps)
+
+    def _write_load(self) -> None:
+        if not self._stands:
+            tokens = sum(job.prompt_tokens for job in self.waiting)
+            self.load = Load(len(self.running), len(self.waiting), tokens, self.used_tokens, time.time())
 
     def _admit(self) -> None:
         new = self.waiting[: max(0, MOST_RUNNING - len(self.running))]
@@ -174,6 +232,7 @@ class Batch:
         self.totals.cached_tokens += cached
         self.totals.prefill_passes += 1
         self.running += new
+        self._write_load()
         self.gpus.show(busy=min(98, 60 + 4 * len(self.running)))
 
     def _cached(self, job: Job) -> int:
@@ -184,7 +243,16 @@ class Batch:
         return 0
 
     def _step(self, steps: int) -> None:
-        made = sum(job.advance(steps) for job in self.running)
+        now = time.monotonic()
+        made = 0
+        for job in self.running:
+            first = job.first_token_at is None
+            tokens = job.advance(steps)
+            made += tokens
+            if first and tokens:
+                self.totals.first_token.observe(now - job.arrived)
+            self.totals.between_tokens.observe((now - self._step_at) / steps, tokens - (first and tokens > 0))
+        self._step_at = now
         self.totals.generated_tokens += made
         self.totals.decode_passes += steps
         self._since_line += made
@@ -194,9 +262,8 @@ class Batch:
         for job in [job for job in self.running if job.finish is not None]:
             self.running.remove(job)
             job.close()
-            now = time.monotonic()
-            self.totals.request_s += now - job.arrived
-            self.totals.first_token_s += (job.first_token_at or now) - job.arrived
+            self.totals.request.observe(now - job.arrived)
+        self._write_load()
 
     def _tell(self) -> None:
         now = time.monotonic()

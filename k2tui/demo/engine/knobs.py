@@ -39,6 +39,10 @@ class FaultKind(Enum):
     """This build does not know the last flag of the command line."""
     DIE_AFTER_READY = "die_after_ready"
     """A scheduler is killed while the server serves, at its first completion."""
+    ZOMBIE = "zombie"
+    """The schedulers stop at the first completion; the process lives, and HTTP answers on."""
+    STUCK_GAUGE = "stuck_gauge"
+    """The server's own throughput keeps its last figure while nothing runs."""
 
 
 STALLS = ("weights", "postprocess", "cuda_graph", "warmup")
@@ -66,6 +70,8 @@ def fault_words() -> tuple[str, ...]:
         "hang_after_ready",
         "bad_flag",
         "die_after_ready",
+        "zombie",
+        "stuck_gauge",
     )
 
 

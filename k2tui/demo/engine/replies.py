@@ -142,25 +142,25 @@ class Facts:
 
     def loads(self) -> dict[str, Any]:
         batch, loaded, totals = self.batch, self.loaded, self.batch.totals
-        now = time.time()
-        waiting = len(batch.waiting)
+        written = batch.load
+        waiting = written.waiting
         zeros = (
             *("prefill_bootstrap_queue_reqs", "prefill_inflight_queue_reqs", "decode_prealloc_queue_reqs"),
             *("decode_transfer_queue_reqs", "decode_retracted_queue_reqs"),
         )
         load = {
-            "timestamp": now,
+            "timestamp": written.written_at,
             "dp_rank": 0,
-            "num_running_reqs": len(batch.running),
+            "num_running_reqs": written.running,
             "num_waiting_reqs": waiting,
-            "num_waiting_uncached_tokens": sum(job.prompt_tokens for job in batch.waiting),
-            "num_used_tokens": batch.used_tokens,
-            "num_total_tokens": batch.used_tokens,
-            "num_active_tokens": batch.used_tokens,
+            "num_waiting_uncached_tokens": written.waiting_tokens,
+            "num_used_tokens": written.used_tokens,
+            "num_total_tokens": written.used_tokens,
+            "num_active_tokens": written.used_tokens,
             "num_prealloc_ready_tokens": 0,
             "max_total_num_tokens": loaded.tokens,
             "max_running_requests": self.most_running,
-            "token_usage": round(batch.usage, 3),
+            "token_usage": round(written.used_tokens / batch.capacity, 3),
             "gen_throughput": round(batch.tokens_per_s, 2),
             "cache_hit_rate": round(totals.cached_tokens / max(1, totals.prompt_tokens), 4),
             "utilization": 0.0,
@@ -182,7 +182,7 @@ class Facts:
             "queues": {"waiting": waiting, "grammar": 0, "paused": 0, "retracted": 0, "prealloc_ready": 0},
         }
         return {
-            "timestamp": datetime.fromtimestamp(now, timezone.utc).isoformat(),
+            "timestamp": datetime.now(timezone.utc).isoformat(),
             "version": self.options.release.version,
             "accelerator": None,
             "num_accelerators": self.options.ranks,

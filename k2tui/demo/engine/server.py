@@ -82,6 +82,7 @@ class Server:
             graph=self.options.decode_graphs,
             log_interval=int(self.options["decode_log_interval"] or 40),
             pace=self.knobs.pace,
+            gauge_sticks=self.words.classic or self.knobs.has(FaultKind.STUCK_GAUGE),
         )
         facts = Facts(self.options, checkpoint, loaded, batch, loaded.startup_time())
         routes = Routes(facts, self.console, self.knobs.pace)
@@ -137,6 +138,8 @@ class Server:
         batch.hung = self.knobs.has(FaultKind.HANG_AFTER_READY)
         if self.knobs.has(FaultKind.DIE_AFTER_READY):
             routes.completions.on_completion = self._kill_a_scheduler
+        if self.knobs.has(FaultKind.ZOMBIE):
+            routes.completions.on_completion = self._stop_the_schedulers
         if self.knobs.traffic:
             self._tasks.append(asyncio.create_task(self._crowd(batch)))
 
@@ -223,9 +226,21 @@ class Server:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
+    def _stop_the_schedulers(self) -> None:
+        for pid, _ in self.family.schedulers():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
+        if self._batch is not None:
+            self._batch.stand_still()
+
     def _look_at_children(self) -> None:
-        """The watchdog: a scheduler that ended by itself takes the server with it (0.5.10 and later)."""
+        """The watchdog: a scheduler that ended by itself takes the server with it (0.5.10 and later).
+
+        Older ones do not notice: their HTTP side answers on.
+        """
         for rank, pid, code in self.family.reap():
+            if self.words.classic and rank >= 0 and self._batch is not None:
+                self._batch.stand_still()
             if not self._stopping.is_set() and code != -signal.SIGTERM and not self.words.classic:
                 title = "detokenizer" if rank < 0 else f"scheduler_{rank}"
                 self.console.log(words.subprocess_crashed(title, pid, code))

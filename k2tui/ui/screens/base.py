@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
@@ -10,6 +11,7 @@ from textual.geometry import Region, Size
 from textual.layout import Layout
 from textual.screen import Screen
 
+from k2tui.core.pace import Shown
 from k2tui.core.views import ServerView
 from k2tui.ui.actions import CHANGING, handler_of
 from k2tui.ui.layout import PlacedLayout, Places
@@ -51,9 +53,12 @@ class K2Screen(Screen[None], inherit_bindings=False):
         self.prompt: Prompt | None = None
         self.zoomed = False
         self.held = False
+        self.attached = True
+        """False: the terminal is detached, so nobody looks."""
         self.scene: Scene | None = None
         self._handlers: dict[str, str] | None = None
         self._seen_revision = -1
+        self._told: Shown | None = None
         self._shown_places: Places = {}
         self._good_for = 0.0
         """Twentieths of a second after which ages read otherwise."""
@@ -96,6 +101,14 @@ class K2Screen(Screen[None], inherit_bindings=False):
         """The log on this screen."""
         return None
 
+    def looked_at(self, scene: Scene) -> Shown:
+        """What an operator sees here: it is looked at more often than the rest."""
+        server, node = self.chosen_server, self.chosen_node
+        return Shown(
+            nodes=frozenset(() if node is None else (node,)),
+            servers=frozenset(() if server is None else (server.settings.name,)),
+        )
+
     # ---- how it lives
 
     @property
@@ -118,6 +131,7 @@ class K2Screen(Screen[None], inherit_bindings=False):
         self.redraw()
 
     def on_screen_resume(self) -> None:
+        self._told = None
         if self.focused is None and self.panes:
             self.set_focus(self.first_pane())
         self.redraw()
@@ -145,6 +159,8 @@ class K2Screen(Screen[None], inherit_bindings=False):
         `ticks` is how many twentieths of a second passed since the last redraw: the fleet is drawn four times a
         second at most, the log at each pulse.
         """
+        if self.scene is None:
+            return False  # its panes are not there yet: mounting draws it first
         if self.held:
             self._count_held()
             return False
@@ -166,6 +182,21 @@ class K2Screen(Screen[None], inherit_bindings=False):
         self._follow_places()
         self.draw(self.scene)
         self.draw_lines()
+        self.tell_shown()
+
+    def tell_shown(self) -> None:
+        """Say to the fleet what is on screen, when that has changed."""
+        if self.scene is None or self.k2.front is not self:
+            return
+        shown = replace(self.looked_at(self.scene), attached=self.attached)
+        if shown != self._told:
+            self._told = shown
+            self.k2.fleet.look_at(shown)
+
+    def tell_attached(self, attached: bool) -> None:
+        """The terminal was detached, or somebody is there again."""
+        self.attached = attached
+        self.tell_shown()
 
     def draw_lines(self) -> None:
         """The first and the last line."""
@@ -184,7 +215,7 @@ class K2Screen(Screen[None], inherit_bindings=False):
             self.keys.show_note(note.text, note.role)
         else:
             server = self.chosen_server
-            watched = server is not None and server.settings.profile is None
+            watched = server is not None and (server.settings.profile is None or server.found is not None)
             off = CHANGING if self.scene.read_only or watched else ()
             actions = self.k2.actions
             self.keys.show_keys([actions[action_id] for action_id in self.shown_now()], off=off, labels=self._labels())

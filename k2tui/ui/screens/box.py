@@ -5,13 +5,16 @@ from __future__ import annotations
 from textual.geometry import Region
 
 from k2tui.core import words
-from k2tui.core.views import ServerView
+from k2tui.core.pace import Shown
+from k2tui.core.views import ServerStatus, ServerView
 from k2tui.ui import present
-from k2tui.ui.actions import EVERYWHERE, LOG, SERVER, bindings
+from k2tui.ui.actions import EVERYWHERE, LOG, ROWS, SERVER, bindings
 from k2tui.ui.layout import Places, beside, stacked
 from k2tui.ui.scene import Scene
+from k2tui.ui.screens.home import HomeScreen
 from k2tui.ui.screens.serving import LogKeysScreen
-from k2tui.ui.spans import Line
+from k2tui.ui.screens.sorting import SortingScreen
+from k2tui.ui.spans import Line, joined
 from k2tui.ui.widgets.event_rows import EventRows
 from k2tui.ui.widgets.gpu_rows import GpuPane, rows_wanted
 from k2tui.ui.widgets.launch_pane import LaunchPane
@@ -19,18 +22,36 @@ from k2tui.ui.widgets.log_pane import LogPane
 from k2tui.ui.widgets.pane import Pane
 from k2tui.ui.widgets.phase_rows import SHOWN_PHASES
 from k2tui.ui.widgets.rows import ServerRows
-from k2tui.ui.widgets.status_line import any_lost, gpu_counts, node_counts, server_counts, status_line
+from k2tui.ui.widgets.serving_pane import ServingPane
+from k2tui.ui.widgets.status_line import (
+    any_lost,
+    gpu_counts,
+    node_counts,
+    server_counts,
+    status_line,
+    work_counts,
+)
 
 LAUNCH_ROWS = len(SHOWN_PHASES) + 7
 """Headline, a row for each phase, the ranks, what is to be said of it, and the first witnesses."""
 SHORT = 30
 """Rows of a screen below which panes fold."""
+SERVING_ROWS = 11
+"""Title, four rows of figures, a warning, the latencies as a table, and the ranks."""
+STATE_ROWS = 8
+"""Of a launch that is over: headline, how long it took, and what was proved and seen of it."""
+_SERVES = (ServerStatus.READY, ServerStatus.UNPROVED, ServerStatus.DEGRADED)
 
 
-class BoxScreen(LogKeysScreen):
+def serves(server: ServerView | None) -> bool:
+    """True for a server whose figures matter more than how it was launched."""
+    return server is not None and server.status in _SERVES and server.doing is None and server.serving is not None
+
+
+class BoxScreen(SortingScreen, HomeScreen, LogKeysScreen):
     """The home screen of a small fleet."""
 
-    HERE = (*EVERYWHERE, *SERVER, *LOG)
+    HERE = (*EVERYWHERE, *SERVER, *LOG, *ROWS, "alert.acknowledge")
     BINDINGS = bindings(*HERE)
     SHOWN = (
         "server.restart",
@@ -44,6 +65,9 @@ class BoxScreen(LogKeysScreen):
         "pane.zoom",
         "app.open",
         "go.events",
+        "go.gpus",
+        "server.history",
+        "alert.acknowledge",
         "log.rank_after",
         "row.copy",
         "app.palette",
@@ -51,17 +75,25 @@ class BoxScreen(LogKeysScreen):
         "app.quit",
     )
 
+    MORE_SORTS = (("g", "tags", "Grp"), ("o", "config", "Off"))
+
     def make_panes(self) -> list[Pane]:
         servers = self.k2.fleet.servers()
-        self.rows = ServerRows(id="rows")
+        self.rows = ServerRows(trend=self.trend_of, id="rows")
         self.launch = LaunchPane("Server", id="launch")
+        self.serving = ServingPane(trend=self.trend_of, id="serving")
         self.gpus = GpuPane(id="gpus")
         first = servers[0].settings.name if servers else None
         self.log_widget = LogPane(self.k2.empty_ring if first is None else self.k2.fleet.ring(first), id="log")
         self.events = EventRows(id="events")
         self._several = len(servers) > 1
-        panes: list[Pane] = [self.log_widget, self.launch, self.gpus, self.events]
-        return [self.rows, *panes] if self._several else panes
+        """The servers are listed: what somebody else started comes and goes while the screen is open."""
+        away = self.make_absence()
+        return [self.rows, self.log_widget, self.launch, self.serving, self.gpus, self.events, away]
+
+    @property
+    def listed(self) -> ServerRows:
+        return self.rows
 
     def first_pane(self) -> Pane:
         return self.rows if self._several else self.log_widget
@@ -94,6 +126,15 @@ class BoxScreen(LogKeysScreen):
         self.rows.select(name)
         self.moved()
 
+    def looked_at(self, scene: Scene) -> Shown:
+        server = self.chosen_server
+        return Shown(
+            nodes=frozenset(node.settings.name for node in scene.nodes),
+            servers=frozenset(server.settings.name for server in scene.servers),
+            node=self.chosen_node,
+            server=None if server is None else server.settings.name,
+        )
+
     def moved(self) -> None:
         if self.pane is self.rows:
             self.run_id = None
@@ -107,6 +148,13 @@ class BoxScreen(LogKeysScreen):
             self.go_to_failure()
         elif self.pane is self.events:
             self.k2.go_events()
+        elif self.pane is self.gpus:
+            self.open_gpus()
+        elif self.pane is self.away:
+            self.k2.read_lines("since you left", self.away.text)
+        elif self.pane is self.rows and self.rows.selected_group is not None:
+            self.rows.fold(self.rows.selected_group.tag)
+            self.redraw()
         elif server is not None:
             self.k2.go_server(server.settings.name)
 
@@ -114,30 +162,43 @@ class BoxScreen(LogKeysScreen):
         scene = self.scene
         nodes = () if scene is None else scene.nodes
         servers = 0 if scene is None else len(scene.servers)
-        grid = servers + 2 if self._several else 0
+        away = self.absence_rows(area.width)
+        grid = {"rows": max(servers, self.rows.count) + 2} if self._several else {}
+        head = {**away, **grid}
+        is_up = serves(self.chosen_server)
         if not servers:
-            return stacked(area, {"gpus": rows_wanted(nodes) + 1, "events": 0})
+            return stacked(area, {**head, "gpus": rows_wanted(nodes) + 1, "events": 0})
         if area.height + 2 < SHORT:
-            launch = 6 if grid else 7
             gpus = 1 + min(2, rows_wanted(nodes))
-            order = {"rows": grid, "launch": launch, "gpus": gpus, "log": 0}
-            return stacked(area, {name: height for name, height in order.items() if height or name == "log"})
-        events = 5 if area.height >= 42 else 0
+            launch = {"launch": 3 if head else 4, "serving": 5} if is_up else {"launch": 6 if head else 7}
+            return stacked(area, {**head, **launch, "gpus": gpus, "log": 0})
+        launch = {"launch": STATE_ROWS, "serving": SERVING_ROWS} if is_up else {"launch": LAUNCH_ROWS}
+        wanted = sum(launch.values())
+        events = {"events": 5} if area.height >= 42 else {}
         if area.width < 118:
-            top = {"launch": LAUNCH_ROWS, "gpus": min(rows_wanted(nodes) + 1, max(4, area.height - LAUNCH_ROWS - 18))}
-            order = {"rows": grid, **top, "log": 0, "events": events}
-            return stacked(area, {name: height for name, height in order.items() if height or name == "log"})
-        height = min(max(LAUNCH_ROWS, rows_wanted(nodes) + 1), max(LAUNCH_ROWS, area.height - 16))
-        order = {"rows": grid, "top": height, "log": 0, "events": events}
-        places = stacked(area, {name: size for name, size in order.items() if size or name == "log"})
-        top_row = places.pop("top")
-        left, right = beside(top_row, max(58, area.width * 52 // 100))
-        return {**places, "launch": left, "gpus": right}
+            gpus = min(rows_wanted(nodes) + 1, max(4, area.height - wanted - sum(head.values()) - 18))
+            return stacked(area, {**head, **launch, "gpus": gpus, "log": 0, **events})
+        height = min(max(wanted, rows_wanted(nodes) + 1), max(wanted, area.height - sum(away.values()) - 16))
+        places = stacked(area, {**head, "top": height, "log": 0, **events})
+        left, right = beside(places.pop("top"), max(58, area.width * 46 // 100))
+        return {**places, **stacked(left, {**launch, list(launch)[-1]: 0}), "gpus": right}
+
+    def redraw(self) -> None:
+        several = len(self.k2.fleet.servers()) > 1
+        if several != self._several and not self.held and self.is_attached:
+            self._several = several
+            if not several and self.pane is self.rows:
+                self.set_focus(self.log_widget)
+            elif several and self.pane is self.log_widget and self.log_widget.following:
+                self.set_focus(self.rows)  # nobody reads in the log, and a list is for walking
+        super().redraw()
 
     def draw(self, scene: Scene) -> None:
+        self.draw_absence()
         self.rows.show_scene(scene)
         server = self.chosen_server
         self.launch.show_server(server, scene)
+        self.serving.show_server(server, scene)
         self.gpus.show_nodes(scene.nodes, scene)
         self.events.show_events(self.k2.events_seen())
         self.follow_ring()
@@ -146,7 +207,7 @@ class BoxScreen(LogKeysScreen):
 
     def status_row(self, scene: Scene, width: int) -> Line:
         names = [node.settings.name for node in scene.nodes]
-        facts: list[Line] = [server_counts(scene), gpu_counts(scene)]
+        facts: list[Line] = [server_counts(scene), work_counts(scene), gpu_counts(scene)]
         lost = any_lost(scene)
         if lost:
             facts.insert(1, node_counts(scene))
@@ -154,7 +215,8 @@ class BoxScreen(LogKeysScreen):
             link = scene.nodes[0].link
             facts.append(((present.link_words(link, scene.now), "muted"),))
         place, brief = ["  ".join(names) or "no nodes"], server_counts(scene, words=False)
-        return status_line(place, facts, scene, width, extra=self.hold_line(), brief=brief, keep=2 if lost else 1)
+        extra = joined([self.marked_line(), self.hold_line()])
+        return status_line(place, facts, scene, width, extra=extra, brief=brief, keep=2 if lost else 1)
 
 
 def log_note(server: ServerView | None, scene: Scene, run_id: str | None) -> Line:

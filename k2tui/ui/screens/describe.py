@@ -27,7 +27,8 @@ from k2tui.ui.widgets.launch_pane import headline
 from k2tui.ui.widgets.pane import Pane
 from k2tui.ui.widgets.phase_rows import phase_rows, usual_words
 from k2tui.ui.widgets.run_rows import ending
-from k2tui.ui.widgets.state_pane import proof_lines, witness_lines
+from k2tui.ui.widgets.serving_pane import serving_lines, source_note
+from k2tui.ui.widgets.state_pane import disagreement_lines, proof_lines, witness_lines
 from k2tui.ui.widgets.status_line import status_line
 
 LABEL = 12
@@ -40,6 +41,11 @@ class TextPane(Pane):
         super().__init__(id="text")
         self.title = title
         self._given = rows
+
+    def tell(self, rows: Sequence[Line | str]) -> None:
+        """Other text, where it changes while one reads."""
+        self._given = rows
+        self.lay_out()
 
     def lay_out(self) -> None:
         lines: list[Line] = []
@@ -111,9 +117,17 @@ def described(server: ServerView, scene: Scene, fleet: FleetLike) -> list[Line |
             _row("model", launch.model or words.UNKNOWN),
             _row("KV cache", present.number(launch.kv_tokens, "tokens")),
         ]
+    rows += _found_rows(server)
     rows += [(), (("State", "title"),)]
-    facts = [*proof_lines(server, scene.now, 100), *witness_lines(server, scene.now, 100)]
+    facts = [
+        *disagreement_lines(server, 100, 3),
+        *proof_lines(server, scene.now, 100),
+        *witness_lines(server, scene.now, 100),
+    ]
     rows += facts or [(("not running", "muted"),)]
+    if server.serving is not None:
+        rows += [(), (("Serving", "title"), ("  ", "text"), *source_note(server.serving, scene.now))]
+        rows += serving_lines(server, scene.now, 100, 40)
     if launch is not None:
         rows += _launch_rows(server, launch, scene.log_now(server))
     rows += _earlier_rows(server)
@@ -125,12 +139,41 @@ def described(server: ServerView, scene: Scene, fleet: FleetLike) -> list[Line |
         rows += [_row("run", run.directory), _row("log", server.log_path or run.log_path)]
     elif server.log_path is not None:
         rows += [(), _row("log", server.log_path)]
-    rows += _planned(server, fleet)
+    rows += [] if server.found is not None else _planned(server, fleet)
     if server.runs:
         rows += [(), (("Runs", "title"),)]
         for other in server.runs:
             said, role = ending(other)
             rows.append(_row(present.run_time(other.run_id), f"{other.run_id}  {said}  {other.started_by or ''}", role))
+    return rows
+
+
+def _found_rows(server: ServerView) -> list[Line | str]:
+    """A server that somebody else started: who, when, with what, and what runs below it."""
+    found = server.found
+    if found is None:
+        return []
+    rows: list[Line | str] = [(), (("Found, not started by k2tui", "title"),)]
+    process = found.process
+    rows.append(_row("process", f"pid {process.pid}, started by {process.user}"))
+    if process.began_at is not None:
+        rows.append(_row("since", time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(process.began_at))))
+    if found.container is not None:
+        rows.append(_row("container", found.container))
+    listening = {True: "it listens on it", False: "nothing listens on it", None: "nobody could tell whether it listens"}
+    port = words.UNKNOWN if found.port is None else f"{found.port}, {listening[found.listening]}"
+    rows.append(_row("port", port))
+    rows.append(_row("directory", found.cwd or words.UNKNOWN))
+    rows.append(_row("log", found.log or found.log_note or words.UNKNOWN))
+    rows.append(_row("GPUs", ", ".join(map(str, found.gpus)) or words.UNKNOWN))
+    rows += [(), (("Its command", "title"),), " ".join(masked_argv(found.argv))]
+    rows += [(), (("Its environment, as far as k2tui shows it", "title"),)]
+    if found.env_unknown:
+        rows.append((("it can't be read with this login", "muted"),))
+    rows += [f"{name}={value}" for name, value in found.env]
+    if found.workers:
+        rows += [(), (("Processes below it", "title"),)]
+        rows += [_row(f"pid {worker.pid}", f"{worker.user}  {mask(worker.title)}") for worker in found.workers]
     return rows
 
 

@@ -23,6 +23,13 @@ class Findable(Protocol):
     def find_next(self, step: int) -> bool: ...
 
 
+@runtime_checkable
+class FindsWhileTyping(Protocol):
+    """A pane whose filter has words that mean nothing before they are typed to their end."""
+
+    def find_while_typing(self, text: str) -> None: ...
+
+
 class Moves:
     """The moving keys, each as one word to `_move`."""
 
@@ -134,7 +141,12 @@ class MovingScreen(Moves, K2Screen):
             self.close_prompt()
             target.find(text)
 
-        self.open_prompt(Prompt("/", on_change=target.find, on_done=done))
+        typed = target.find_while_typing if isinstance(target, FindsWhileTyping) else target.find
+        self.open_prompt(Prompt("/", on_change=typed, on_done=done, complete=self.find_completions))
+
+    def find_completions(self, text: str) -> list[str]:
+        """Whole filters that begin as typed; none where any text may be searched."""
+        return []
 
     def action_find_next(self) -> None:
         self._find(1)
@@ -178,7 +190,11 @@ class MovingScreen(Moves, K2Screen):
         elif self.zoomed:
             self.action_pane_zoom()
         else:
-            self.k2.go_back()
+            self.leave()
+
+    def leave(self) -> None:
+        """There is nothing left to take back here."""
+        self.k2.go_back()
 
     def action_app_quit(self) -> None:
         self.k2.exit()
@@ -194,6 +210,18 @@ class MovingScreen(Moves, K2Screen):
 
     def action_go_events(self) -> None:
         self.k2.go_events()
+
+    def action_go_gpus(self) -> None:
+        self.open_gpus()
+
+    def open_gpus(self, wanted: str = "") -> None:
+        """All GPUs of all nodes, perhaps only those that pass a filter."""
+        from k2tui.ui.screens.gpus import GpusScreen  # noqa: PLC0415  not needed for the first paint
+
+        if isinstance(self, GpusScreen):
+            self.rows.find(wanted)
+        else:
+            self.k2.push_screen(GpusScreen(wanted))
 
     # ---- copying
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from textual.geometry import Region
 
 from k2tui.core import words
+from k2tui.core.fields import gpus_of
 from k2tui.core.link import LinkPhase
+from k2tui.core.pace import Shown
 from k2tui.core.views import NodeView, ServerView
 from k2tui.ui import present
 from k2tui.ui.actions import EVERYWHERE, LOG, SERVER, bindings
 from k2tui.ui.layout import Places, beside, stacked
 from k2tui.ui.scene import Scene, since
-from k2tui.ui.screens.box import SHORT, log_note
+from k2tui.ui.screens.box import SERVING_ROWS, SHORT, log_note, serves
+from k2tui.ui.screens.home import TrendScreen
 from k2tui.ui.screens.serving import LogKeysScreen
 from k2tui.ui.spans import Line, joined
 from k2tui.ui.verdicts import engine_words
@@ -22,6 +25,7 @@ from k2tui.ui.widgets.log_pane import LogPane
 from k2tui.ui.widgets.pane import Pane
 from k2tui.ui.widgets.phase_rows import SHOWN_PHASES
 from k2tui.ui.widgets.run_rows import RunRows
+from k2tui.ui.widgets.serving_pane import ServingPane
 from k2tui.ui.widgets.state_pane import StatePane
 from k2tui.ui.widgets.status_line import status_line
 
@@ -29,7 +33,11 @@ LAUNCH_ROWS = len(SHOWN_PHASES) + 4
 """The title, a row for each phase, the ranks, and two for what is to be said of it."""
 
 
-class ServerScreen(LogKeysScreen):
+BRIEF_ROWS = 4
+"""Of a launch that is over: the title, how long it took, and what is to be said of it."""
+
+
+class ServerScreen(TrendScreen, LogKeysScreen):
     """Everything about one server."""
 
     HERE = (*EVERYWHERE, *SERVER, *LOG)
@@ -41,6 +49,7 @@ class ServerScreen(LogKeysScreen):
         "server.restart",
         "server.stop",
         "server.describe",
+        "server.history",
         "log.wrap",
         "log.rank_after",
         "log.older_run",
@@ -60,12 +69,13 @@ class ServerScreen(LogKeysScreen):
 
     def make_panes(self) -> list[Pane]:
         self.launch = LaunchPane(id="launch")
+        self.serving = ServingPane(trend=self.trend_of, id="serving")
         self.gpus = GpuPane(id="gpus")
         self.state = StatePane(id="state")
         self.flags = FlagsPane(id="flags")
         self.runs = RunRows(id="runs")
         self.log_widget = LogPane(self.k2.fleet.ring(self.name_of_server), id="log")
-        return [self.log_widget, self.launch, self.gpus, self.state, self.flags, self.runs]
+        return [self.log_widget, self.launch, self.serving, self.gpus, self.state, self.flags, self.runs]
 
     def log_alone(self) -> None:
         """The log over the whole screen."""
@@ -87,6 +97,18 @@ class ServerScreen(LogKeysScreen):
         server = self.chosen_server
         return None if server is None or self.scene is None else self.scene.node(server.settings.node)
 
+    def looked_at(self, scene: Scene) -> Shown:
+        node = self._node
+        nodes = frozenset(() if node is None else (node.settings.name,))
+        name = self.name_of_server
+        return Shown(nodes, frozenset((name,)), node=None if node is None else node.settings.name, server=name)
+
+    @property
+    def _only(self) -> list[int]:
+        """The GPUs that are shown."""
+        server, node = self.chosen_server, self._node
+        return [] if server is None or node is None else [gpu.index for gpu in gpus_of(server, node)]
+
     def action_app_open(self) -> None:
         server = self.chosen_server
         if self.pane is self.runs and server is not None and server.runs:
@@ -100,42 +122,39 @@ class ServerScreen(LogKeysScreen):
             self.action_pane_zoom()
 
     def arrange_panes(self, area: Region) -> Places:
-        server, node = self.chosen_server, self._node
-        only = () if server is None else server.settings.gpus
+        node = self._node
         with_gpus = node is not None and node.reading.no_gpus_because is None
-        wanted = rows_wanted([node], only) + 1 if node is not None and with_gpus else 0
+        wanted = rows_wanted([node], self._only) + 1 if node is not None and with_gpus else 0
+        is_up = serves(self.chosen_server)
         if area.height + 2 < SHORT:
-            gpus = min(3, wanted)
-            launch = 8 if not gpus else 7
-            return stacked(area, {"launch": launch, **({"gpus": gpus} if gpus else {}), "log": 0})
+            gpus = {"gpus": min(3, wanted)} if wanted else {}
+            launch = {"launch": 3, "serving": 5} if is_up else {"launch": 7 if gpus else 8}
+            return stacked(area, {**launch, **gpus, "log": 0})
+        launch = {"launch": BRIEF_ROWS, "serving": SERVING_ROWS} if is_up else {"launch": LAUNCH_ROWS}
         if area.width < 118:
-            gpus = min(4, wanted)
-            return stacked(area, {"launch": LAUNCH_ROWS, **({"gpus": gpus} if gpus else {}), "state": 6, "log": 0})
-        top = max(LAUNCH_ROWS, min(wanted, LAUNCH_ROWS + 3))
+            gpus = {"gpus": min(4, wanted)} if wanted else {}
+            return stacked(area, {**launch, **gpus, "state": 6, "log": 0})
+        top = max(sum(launch.values()), min(wanted, LAUNCH_ROWS + 3))
         tall = area.height >= 42
-        middle = 10 if tall else 6
-        places = stacked(area, {"top": top, "middle": middle, "log": 0})
+        places = stacked(area, {"top": top, "middle": 10 if tall else 6, "log": 0})
         half = area.width // 2
         left, right = beside(places.pop("top"), half)
         below_left, below_right = beside(places.pop("middle"), half)
-        if with_gpus and (tall or area.height >= 36):
-            state, flags = below_left, below_right
-            places.update({"launch": left, "gpus": right})
-        else:
-            places["launch"] = left
-            state, flags = right, below_left
-            return {**places, "state": state, "flags": flags, "runs": below_right}
-        if area.width >= 150:
-            flags, runs = beside(flags, flags.width * 55 // 100)
-            places["runs"] = runs
-        return {**places, "state": state, "flags": flags}
+        places.update(stacked(left, {**launch, list(launch)[-1]: 0}))
+        if not (with_gpus and (tall or area.height >= 36)):
+            return {**places, "state": right, "flags": below_left, "runs": below_right}
+        places.update({"gpus": right, "state": below_left})
+        if area.width < 150:
+            return {**places, "flags": below_right}
+        flags, runs = beside(below_right, below_right.width * 55 // 100)
+        return {**places, "flags": flags, "runs": runs}
 
     def draw(self, scene: Scene) -> None:
         server, node = self.chosen_server, self._node
         with_state = "state" not in self._shown_places
         self.launch.show_server(server, scene, state=with_state, head=with_state)
-        only = () if server is None else server.settings.gpus
-        self.gpus.show_nodes([] if node is None else [node], scene, only=only)
+        self.serving.show_server(server, scene)
+        self.gpus.show_nodes([] if node is None else [node], scene, only=self._only)
         self.state.show_server(server, scene)
         self.flags.show_server(server, scene)
         self.runs.show_server(server, scene, shown=self.run_id)
@@ -162,6 +181,8 @@ class ServerScreen(LogKeysScreen):
             engine.append(((launch.model.rstrip("/").rpartition("/")[2], "muted"),))
         if run is not None and run.profile is not None:
             engine.append(((f"profile {run.profile}", "muted"),))
+        if server.found is not None:
+            engine.append((("not started by k2tui", "warning"),))
         link = node.link
         facts += [
             joined(engine),

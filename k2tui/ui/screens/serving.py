@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
+
 from k2tui.core.errors import K2Error
 from k2tui.core.views import ServerView
 from k2tui.ui.logview import LEVEL_WORDS, rank_order
+from k2tui.ui.present import key_text
 from k2tui.ui.screens.moving import MovingScreen
+from k2tui.ui.widgets.grid_cells import foreign_words
 from k2tui.ui.widgets.launch_pane import LaunchPane
 from k2tui.ui.widgets.log_pane import LogPane
 
@@ -20,15 +24,41 @@ class ServerKeysScreen(MovingScreen):
             self.k2.say("no server is selected", "warning")
         return server
 
-    def action_server_restart(self) -> None:
+    def own_server(self, verb: str) -> ServerView | None:
+        """The selected server when it is k2tui's to change; says why not when it is not."""
         server = self.server_or_word()
+        if server is None or server.found is None:
+            return server
+        key = key_text(self.k2.actions["server.adopt"].keys[0])
+        name = server.settings.name
+        self.k2.say(f"{verb} {name}: {foreign_words(server)}; {key} shows the config that adopts it", "warning")
+        return None
+
+    def action_server_restart(self) -> None:
+        server = self.own_server("restart")
         if server is not None:
             self.k2.open_sheet(server.settings.name)
 
     def action_server_stop(self) -> None:
-        server = self.server_or_word()
+        server = self.own_server("stop")
         if server is not None:
             self.k2.ask_stop(server.settings.name)
+
+    def action_server_history(self) -> None:
+        server = self.server_or_word()
+        if server is not None:
+            self.k2.go_history(server.settings.name)
+
+    def action_server_adopt(self) -> None:
+        from k2tui.ui.screens.adopt import adopt_screen  # noqa: PLC0415  seldom needed
+
+        server = self.server_or_word()
+        if server is None:
+            return
+        if server.found is None:
+            self.k2.say(f"{server.settings.name} is in your config: there is nothing to adopt", "text")
+        else:
+            self.k2.push_screen(adopt_screen(server, self.k2.fleet))
 
     def action_server_describe(self) -> None:
         server = self.server_or_word()
@@ -38,6 +68,9 @@ class ServerKeysScreen(MovingScreen):
     def action_server_copy_command(self) -> None:
         server = self.server_or_word()
         if server is None:
+            return
+        if server.found is not None:
+            self.k2.copy(shlex.join(server.found.argv), f"the command of {server.settings.name}, secrets masked")
             return
         try:
             command = self.k2.fleet.plan(server.settings.name).command

@@ -12,10 +12,10 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from k2tui.core.errors import ConfigErrors, K2Error
+from k2tui.core.settings_between import Setting, settings_between
 from k2tui.core.verbs import LaunchPlan
 from k2tui.ui import present
 from k2tui.ui.actions import DIALOG, SHEET, bindings
-from k2tui.ui.diff import Setting, settings_between
 from k2tui.ui.fleetlike import FleetLike
 from k2tui.ui.layout import Places
 from k2tui.ui.screens.dialog import Dialog

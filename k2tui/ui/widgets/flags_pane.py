@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from k2tui.core.settings_between import Setting, settings_between
 from k2tui.core.views import ServerView
-from k2tui.ui.diff import Setting, settings_between
 from k2tui.ui.scene import Scene
 from k2tui.ui.spans import Line, cut
 from k2tui.ui.widgets.pane import Pane
@@ -21,8 +21,11 @@ def setting_line(setting: Setting, width: int) -> Line:
 
 
 def setting_lines(server: ServerView, width: int) -> tuple[list[Line], int]:
-    """A row for each flag and variable of the newest run, changes first; and how many changed."""
-    run = server.run
+    """A row for each flag and variable of the newest run, or of what somebody else started; and how many changed."""
+    run, found = server.run, server.found
+    if found is not None:
+        lines = [setting_line(one, width) for one in settings_between(None, (found.argv, dict(found.env)))]
+        return lines or [(("its command can't be read", "muted"),)], 0
     if run is None:
         return [(("no run yet", "muted"),)], 0
     before = next((other for other in server.runs if other.run_id != run.run_id), None)

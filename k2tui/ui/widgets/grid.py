@@ -4,32 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
+from k2tui.core.fields import SERVER_FIELDS, node_fields, server_fields
 from k2tui.core.link import LinkPhase
-from k2tui.core.readings import GpuReading
+from k2tui.core.query import Field
+from k2tui.core.serving import ServingReading
 from k2tui.core.views import NodeView, ServerStatus, ServerView
-from k2tui.core.words import PHASE_WORDS, UNKNOWN, duration, phase_time
-from k2tui.ui import present
-from k2tui.ui.present import STATUS_GLYPH, STATUS_ROLE, Freshness, freshness
-from k2tui.ui.scene import LOOK_PERIOD_S, PROBE_PERIOD_S, Scene, since
-from k2tui.ui.spans import Line, Span, cell, joined, width_of
-from k2tui.ui.widgets.cause_rows import failure_of
-from k2tui.ui.widgets.phase_rows import phase_rows, progress_spans
+from k2tui.ui.present import STATUS_GLYPH, STATUS_ROLE
+from k2tui.ui.scene import Scene
+from k2tui.ui.spans import Line, Span, cell
+from k2tui.ui.widgets import grid_cells as cells
+from k2tui.ui.widgets.grid_cells import GridRow
+from k2tui.ui.widgets.lists import Sort, in_order
 
-FAILED = (ServerStatus.CRASHED, ServerStatus.HUNG, ServerStatus.MISCONFIGURED)
-
-
-@dataclass(frozen=True, slots=True)
-class GridRow:
-    """One server, or a node that has none."""
-
-    node: NodeView
-    server: ServerView | None
-
-    @property
-    def key(self) -> str:
-        """What stays the same when the rows are sorted."""
-        return f"{self.node.settings.name}/{self.server.settings.name if self.server else ''}"
+Trend = Callable[[str, int], Line]
+"""The last minutes of a server's generated tokens a second, in so many columns."""
+Cell = Callable[[GridRow, Scene, int], Line]
+NO_TAG = "no tag"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,150 +30,153 @@ class Column:
 
     title: str
     width: int
-    cell: Callable[[GridRow, Scene, int], Line]
+    cell: Cell | None
+    """None: the trend, which is not of one moment."""
     keep: int
     """The higher, the longer it stays when the screen gets narrow."""
     right: bool = False
     measure: Callable[[GridRow], int] | None = None
     """How wide the text of a row is; None: `width` is what it needs."""
+    gap: int = 2
+    """Blank columns in front of it."""
 
 
-def _name(row: GridRow, scene: Scene, width: int) -> Line:
-    return (cell(row.node.settings.name, width, "text"),)
+def _state_width(row: GridRow) -> int:
+    return len(cells.state_words(row)[0])
 
 
-def _server(row: GridRow, scene: Scene, width: int) -> Line:
-    return (cell(row.server.settings.name if row.server else UNKNOWN, width, "strong" if row.server else "muted"),)
-
-
-def _state(row: GridRow, scene: Scene, width: int) -> Line:
-    if row.node.link.phase is LinkPhase.BLOCKED:
-        return (cell("! BLOCKED", width, "bad"),)
-    if row.server is None:
-        up = row.node.link.phase is LinkPhase.UP
-        return (cell("up" if up else row.node.link.phase.value, width, "muted" if up else "bad"),)
-    status = row.server.status
-    word = status.value
-    if status is ServerStatus.DOWN and row.server.doing is None:
-        return (cell(f"{STATUS_GLYPH[status]} {word}", width, "muted"),)
-    failed_already = status in FAILED and row.server.run is not None and row.server.run.alive
-    if row.server.doing is not None and not (row.server.doing == "starting" and failed_already):
-        word = row.server.doing
-    return (cell(f"{STATUS_GLYPH[status]} {word.upper()}", width, STATUS_ROLE[status]),)
-
-
-def progress_line(row: GridRow, scene: Scene, width: int) -> Line:
-    """The present phase with its bar; the reason when its node is out of reach; the failure when it failed."""
-    link, server = row.node.link, row.server
-    if link.phase in (LinkPhase.DOWN, LinkPhase.BLOCKED):
-        return (cell(present.link_words(link, scene.now), width, "bad"),)
-    launch = server.launch if server is not None else None
-    if server is None or launch is None or server.status in (ServerStatus.READY, ServerStatus.DOWN):
-        if server is not None and server.proof is not None and server.proof.ok and server.status is ServerStatus.READY:
-            return (cell(server.proof.text, width, "muted"),)
-        return (cell(UNKNOWN, width, "muted"),)
-    if launch.cause is not None:
-        return (cell(failure_of(launch), width, "bad"),)
-    if server.status is ServerStatus.UNPROVED:
-        return (cell("log says ready, no answer seen yet", width, "phase-doubt"),)
-    if server.proof is not None and not server.proof.ok:
-        return (cell(server.proof.text, width, "warning"),)
-    word = f"{PHASE_WORDS[launch.phase]:<9} "
-    detail: Line = ((f" {launch.detail}", "warning"),) if launch.detail else ()
-    bar = progress_spans(launch, width - len(word) - width_of(detail), unit=False)
-    if not bar:
-        now = next((step for step in phase_rows(launch, scene.log_now(server)) if step.state == "now"), None)
-        bar = ((phase_time(now.elapsed_s), "text"),) if now is not None and now.elapsed_s is not None else ()
-    return ((word, "text"), *bar, *detail)
-
-
-def _up(row: GridRow, scene: Scene, width: int) -> Line:
-    lasting = since(row.server, scene.log_now(row.server)) if row.server else None
-    return (cell(duration(lasting), width, "text" if lasting is not None else "muted", right=True),)
-
-
-def profile_of(row: GridRow) -> str:
-    """The profile that runs, else the one that would."""
-    server = row.server
-    if server is None:
-        return UNKNOWN
-    run = server.run
-    return (run.profile if run is not None and run.alive else None) or server.settings.profile or UNKNOWN
-
-
-def model_of(row: GridRow) -> str:
-    """The last part of the model's path."""
-    launch = row.server.launch if row.server else None
-    return launch.model.rstrip("/").rpartition("/")[2] if launch is not None and launch.model else UNKNOWN
-
-
-def _profile(row: GridRow, scene: Scene, width: int) -> Line:
-    return (cell(profile_of(row), width, "muted"),)
-
-
-def _model(row: GridRow, scene: Scene, width: int) -> Line:
-    return (cell(model_of(row), width, "muted"),)
-
-
-def _gpus(row: GridRow, scene: Scene) -> tuple[list[GpuReading], Freshness]:
-    """The GPUs of the row's server (of the node, when it names none), and how old their figures are."""
-    only = row.server.settings.gpus if row.server else ()
-    at = row.node.reading.gpus_at
-    fresh = freshness(None if at is None else scene.now - at, PROBE_PERIOD_S)
-    return [gpu for gpu in row.node.reading.gpus if not only or gpu.index in only], fresh
-
-
-def _gpu(row: GridRow, scene: Scene, width: int) -> Line:
-    gpus, fresh = _gpus(row, scene)
-    known = [gpu.utilization_percent for gpu in gpus if gpu.utilization_percent is not None]
-    if not known or fresh is Freshness.GONE:
-        return (cell(UNKNOWN, width, "muted", right=True),)
-    role = "stale" if fresh is Freshness.DIM else "text"
-    return (cell(f"{sum(known) / len(known):.0f} %", width, role, right=True),)
-
-
-def _vram(row: GridRow, scene: Scene, width: int) -> Line:
-    gpus, fresh = _gpus(row, scene)
-    used = [gpu.memory_used_mib for gpu in gpus if gpu.memory_used_mib is not None]
-    total = [gpu.memory_total_mib for gpu in gpus if gpu.memory_total_mib is not None]
-    if not used or not total or fresh is Freshness.GONE:
-        return (cell(UNKNOWN, width, "muted", right=True),)
-    role = "stale" if fresh is Freshness.DIM else "text"
-    return (cell(present.of_total(sum(used), sum(total), 1024, "G"), width, role, right=True),)
-
-
-def _age(row: GridRow, scene: Scene, width: int) -> Line:
-    seen = row.server.seen_at if row.server else row.node.reading.host_at
-    if seen is None:
-        return (cell(UNKNOWN, width, "muted", right=True),)
-    old = scene.now - seen
-    fresh = freshness(old, LOOK_PERIOD_S if row.server else PROBE_PERIOD_S)
-    text = "" if fresh is Freshness.FRESH else present.age(old)
-    return (cell(text, width, "stale" if fresh is not Freshness.GONE else "warning", right=True),)
-
-
+ALWAYS = 20
 COLUMNS: tuple[Column, ...] = (
-    Column("NODE", 16, _name, 9, measure=lambda row: len(row.node.settings.name)),
-    Column("SERVER", 24, _server, 9, measure=lambda row: len(row.server.settings.name) if row.server else 1),
-    Column("STATE", 15, _state, 9, measure=lambda row: 15 if row.server and len(row.server.status.value) > 9 else 11),
-    Column("PROGRESS", 0, progress_line, 9),
-    Column("UP", 7, _up, 5, right=True),
-    Column("PROFILE", 14, _profile, 2, measure=lambda row: len(profile_of(row))),
-    Column("MODEL", 24, _model, 1, measure=lambda row: len(model_of(row))),
-    Column("GPU", 5, _gpu, 4, right=True),
-    Column("VRAM", 11, _vram, 3, right=True),
-    Column("AGE", 5, _age, 6, right=True),
+    Column("NODE", 16, cells.node_cell, ALWAYS, measure=lambda row: len(row.node.settings.name), gap=0),
+    Column("SERVER", 24, cells.server_cell, ALWAYS, measure=lambda row: len(cells.server_words(row))),
+    Column("STATE", 15, cells.state_cell, ALWAYS, measure=_state_width),
+    Column("PROGRESS", 0, cells.progress_cell, ALWAYS),
+    Column("UP", 6, cells.up_cell, 4, right=True),
+    Column("TOK/S", 6, cells.rate_cell, 11, right=True),
+    Column("RUN", 4, cells.running_cell, 10, right=True, gap=1),
+    Column("QUE", 4, cells.queue_cell, 10, right=True, gap=1),
+    Column("KV", 5, cells.kv_cell, 9, right=True, gap=1),
+    Column("TTFT95", 7, cells.ttft_cell, 5, right=True, gap=1),
+    Column("GPU", 5, cells.load_cell, 7, right=True, gap=1),
+    Column("VRAM", 9, cells.vram_cell, 6, right=True, gap=1),
+    Column("PROFILE", 14, cells.profile_cell, 3, measure=lambda row: len(cells.profile_words(row))),
+    Column("MODEL", 24, cells.model_cell, 1, measure=lambda row: len(cells.model_words(row))),
+    Column("TREND 5m", 10, None, 2),
+    Column("AGE", 4, cells.age_cell, 8, right=True, gap=1),
 )
-LEAST_PROGRESS = 30
-GAP_WIDTH = 2
+LEAST_PROGRESS, NARROW_PROGRESS, NARROW = 24, 20, 100
 
-SORTS: dict[str, tuple[str, Callable[[GridRow], tuple[object, ...]]]] = {
-    "n": ("node", lambda row: (row.node.settings.name, row.key)),
-    "s": ("server", lambda row: (row.server.settings.name if row.server else "~", row.key)),
-    "t": ("state", lambda row: (_badness(row), row.key)),
-    "p": ("profile", lambda row: ((row.server.settings.profile if row.server else None) or "~", row.key)),
+
+_MEASURED = tuple((place, column.measure) for place, column in enumerate(COLUMNS) if column.measure is not None)
+
+
+def measures(row: GridRow) -> tuple[int, ...]:
+    """How wide the text of a row is in each column that fits its text."""
+    return tuple(measure(row) for _, measure in _MEASURED)
+
+
+def fitted(measured: Sequence[tuple[int, ...]]) -> tuple[Column, ...]:
+    """The columns, those of names no wider than the longest one; `measured` are the `measures` of all rows."""
+    widths = [column.width for column in COLUMNS]
+    for (place, _), sizes in zip(_MEASURED, zip(*measured, strict=True), strict=False):
+        column = COLUMNS[place]
+        widths[place] = min(column.width, max(len(column.title), *sizes))
+    return _of_widths(tuple(widths))
+
+
+@lru_cache(maxsize=32)
+def _of_widths(widths: tuple[int, ...]) -> tuple[Column, ...]:
+    """One tuple for the same widths, so that rows which were drawn for it can be kept."""
+    return tuple(replace(column, width=width) for column, width in zip(COLUMNS, widths, strict=True))
+
+
+@lru_cache(maxsize=32)
+def columns_for(width: int, columns: tuple[Column, ...] = COLUMNS) -> tuple[tuple[Column, int], ...]:
+    """The columns that fit, with their widths; the least wanted go first, what is left goes to the progress."""
+    kept = list(columns)
+    progress = NARROW_PROGRESS if width < NARROW else LEAST_PROGRESS
+    while sum((column.width or progress) + column.gap for column in kept) > width:
+        droppable = [column for column in kept if column.keep < ALWAYS]
+        if not droppable:
+            break
+        kept.remove(min(droppable, key=lambda column: column.keep))
+    fixed = sum(column.width + column.gap for column in kept)
+    return tuple((column, column.width or max(8, width - fixed)) for column in kept)
+
+
+def grid_rows(scene: Scene) -> list[GridRow]:
+    """A row for each server, in the order of nodes; a node without servers has one of its own."""
+    by_node: dict[str, list[ServerView]] = {}
+    for server in scene.servers:
+        by_node.setdefault(server.settings.node, []).append(server)
+    rows: list[GridRow] = []
+    for node in scene.nodes:
+        mine = by_node.get(node.settings.name)
+        rows += [GridRow(node, server) for server in mine] if mine else [GridRow(node, None)]
+    return rows
+
+
+def heading(columns: Sequence[tuple[Column, int]]) -> Line:
+    """The names of the columns."""
+    line: list[Span] = []
+    for column, width in columns:
+        line.append((" " * column.gap, "text"))
+        line.append(cell(column.title, width, "muted", right=column.right))
+    return tuple(line)
+
+
+def row_line(row: GridRow, scene: Scene, columns: Sequence[tuple[Column, int]], trend: Trend | None = None) -> Line:
+    """One row of the grid."""
+    line: list[Span] = []
+    for column, width in columns:
+        if column.gap:
+            line.append((" " * column.gap, "text"))
+        if column.cell is not None:
+            part = column.cell(row, scene, width)
+        elif trend is not None and row.server is not None:
+            part = trend(row.server.settings.name, width)
+        else:
+            part = ()
+        line.extend(part)
+        used = sum(len(text) for text, _ in part)
+        if used < width:
+            line.append((" " * (width - used), "text"))
+    return tuple(line)
+
+
+# ---- fields, and the order of rows
+
+
+def row_fields(row: GridRow, scene: Scene, of_node: dict[str, dict[str, Field]] | None = None) -> dict[str, Field]:
+    """What a filter looks at; `of_node` keeps the nodes' own for the next row."""
+    name = row.node.settings.name
+    shared = None if of_node is None else of_node.get(name)
+    if shared is None:
+        shared = node_fields(row.node, scene.now)
+        if of_node is not None:
+            of_node[name] = shared
+    if row.server is None:
+        return {**dict.fromkeys(SERVER_FIELDS), **shared}
+    return server_fields(row.server, row.node, scene.now, wall=scene.wall, of_node=shared)
+
+
+SORTS: dict[str, Sort] = {
+    "n": Sort("node", "node", "Node"),
+    "s": Sort("server", "server", "Server"),
+    "t": Sort("state", "state", "sTate"),
+    "u": Sort("up", "up", "Up", most_first=True),
+    "d": Sort("tok/s", "tps", "Dec", most_first=True),
+    "r": Sort("run", "running", "Run", most_first=True),
+    "q": Sort("queue", "queue", "Que", most_first=True),
+    "k": Sort("KV", "kv", "Kv", most_first=True),
+    "f": Sort("TTFT", "ttft", "First", most_first=True),
+    "l": Sort("GPU", "load", "Load", most_first=True),
+    "v": Sort("VRAM", "vram", "Vram", most_first=True),
+    "p": Sort("profile", "profile", "Prof"),
+    "m": Sort("model", "model", "Mod"),
+    "a": Sort("age", "age", "Age", most_first=True),
 }
-"""Key after `o`, its word, and the order."""
+"""Key after `o`, and the order."""
 
 _WORST_FIRST = (
     ServerStatus.CRASHED,
@@ -203,68 +198,67 @@ def _badness(row: GridRow) -> int:
     return _WORST_FIRST.index(row.server.status) if row.server else len(_WORST_FIRST)
 
 
-def fitted(rows: Sequence[GridRow], scene: Scene) -> list[Column]:
-    """The columns, those of names no wider than the longest one."""
-    return [
-        replace(column, width=min(column.width, max([len(column.title), *map(column.measure, rows)])))
-        if column.measure is not None
-        else column
-        for column in COLUMNS
-    ]
+def sorted_rows(rows: Sequence[GridRow], scene: Scene, sort: Sort, *, backwards: bool = False) -> list[GridRow]:
+    """The rows sorted: by state the worst first; those whose figure is unknown come last either way."""
+    if sort.field == "state":
+        return sorted(rows, key=lambda row: (-_badness(row) if backwards else _badness(row), row.key))
+    of_node: dict[str, dict[str, Field]] = {}
+    ordered = sorted(rows, key=lambda row: row.key)
+    return in_order(ordered, sort, lambda row: row_fields(row, scene, of_node), backwards=backwards)
 
 
-def columns_for(width: int, columns: Sequence[Column] = COLUMNS) -> list[tuple[Column, int]]:
-    """The columns that fit, with their widths; the least wanted go first, what is left goes to the progress."""
-    kept = list(columns)
-    while True:
-        used = sum((column.width or LEAST_PROGRESS) + GAP_WIDTH for column in kept) - GAP_WIDTH
-        droppable = [column for column in kept if column.keep < 9]
-        if used <= width or not droppable:
-            break
-        kept.remove(min(droppable, key=lambda column: column.keep))
-    fixed = sum(column.width + GAP_WIDTH for column in kept) - GAP_WIDTH
-    return [(column, column.width or max(8, width - fixed)) for column in kept]
+@dataclass(frozen=True, slots=True)
+class GroupRow:
+    """The heading of all rows of one tag."""
+
+    tag: str
+    rows: tuple[GridRow, ...]
+    folded: bool
+
+    @property
+    def key(self) -> str:
+        """As a row has one."""
+        return f"#{self.tag}"
 
 
-def grid_rows(scene: Scene) -> list[GridRow]:
-    """A row for each server, in the order of nodes; a node without servers has one of its own."""
-    rows: list[GridRow] = []
-    for node in scene.nodes:
-        mine = [server for server in scene.servers if server.settings.node == node.settings.name]
-        rows += [GridRow(node, server) for server in mine] or [GridRow(node, None)]
-    return rows
+def tag_of(node: NodeView) -> str:
+    """The group that a node is in: its first tag."""
+    return node.settings.tags[0] if node.settings.tags else NO_TAG
 
 
-def row_words(row: GridRow) -> str:
-    """What a filter looks at: names, state, profile, tags."""
-    words = [row.node.settings.name, *row.node.settings.tags]
-    if row.server is not None:
-        words += [row.server.settings.name, row.server.status.value, row.server.settings.profile or ""]
-    return " ".join(words)
+def grouped(rows: Sequence[GridRow], folded: frozenset[str]) -> list[GridRow | GroupRow]:
+    """Headings with their rows below; of a folded group the heading alone."""
+    by_tag: dict[str, list[GridRow]] = {}
+    for row in rows:
+        by_tag.setdefault(tag_of(row.node), []).append(row)
+    out: list[GridRow | GroupRow] = []
+    for tag in sorted(by_tag, key=lambda tag: (tag == NO_TAG, tag)):
+        out.append(GroupRow(tag, tuple(by_tag[tag]), tag in folded))
+        out += [] if tag in folded else by_tag[tag]
+    return out
 
 
-def passes(row: GridRow, wanted: str) -> bool:
-    """Whether a row is shown under a filter; `!` in front inverts it."""
-    inverted = wanted[:1] == "!"
-    text = wanted[1:] if wanted[:1] in ("!", "&") else wanted
-    found = text.casefold() in row_words(row).casefold()
-    return found != inverted if text else True
+def _at_work(row: GridRow, now: float) -> ServingReading | None:
+    """Its figures, but for those of a server that is out of reach."""
+    is_stale = row.server is not None and row.server.status is ServerStatus.STALE
+    return None if is_stale else cells.serving_of(row, now)[0]
 
 
-def heading(columns: Sequence[tuple[Column, int]]) -> Line:
-    """The names of the columns."""
-    return joined([(cell(column.title, width, "muted", right=column.right),) for column, width in columns])
-
-
-def row_line(row: GridRow, scene: Scene, columns: Sequence[tuple[Column, int]]) -> Line:
-    """One row of the grid."""
-    spans: list[Span] = []
-    for column, width in columns:
-        if spans:
-            spans.append((" " * GAP_WIDTH, "text"))
-        part = column.cell(row, scene, width)
-        spans.extend(part)
-        used = sum(len(text) for text, _ in part)
-        if used < width:
-            spans.append((" " * (width - used), "text"))
-    return tuple(spans)
+def group_line(group: GroupRow, scene: Scene) -> Line:
+    """`▾ prod  12 servers  10 ready  1 crashed  3 204 tok/s total  queue 4`."""
+    servers = [row.server for row in group.rows if row.server is not None]
+    line: list[Span] = [("▸ " if group.folded else "▾ ", "key"), (group.tag, "title")]
+    line.append((f"  {len(servers)} server{'' if len(servers) == 1 else 's'}", "muted"))
+    for status in _WORST_FIRST:
+        count = sum(1 for server in servers if server.status is status)
+        if count:
+            glyph, role = STATUS_GLYPH[status], STATUS_ROLE[status]
+            line += [(f"  {glyph} ", role), (f"{count} {status.value}", "text")]
+    told = [serving for row in group.rows if (serving := _at_work(row, scene.now)) is not None]
+    rates = [one.decode_tokens_per_s for one in told if one.decode_tokens_per_s is not None]
+    if rates:
+        line.append((f"  {cells.rate_words(sum(rates))} tok/s total", "text"))
+    waiting = sum(one.waiting or 0 for one in told)
+    if waiting:
+        line.append((f"  queue {waiting}", "warning"))
+    return tuple(line)

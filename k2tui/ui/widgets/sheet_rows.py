@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from k2tui.ui.diff import Setting
+from k2tui.core.settings_between import Setting
 from k2tui.ui.spans import Line, cell, joined
 from k2tui.ui.widgets.flags_pane import KIND_ROLE
 from k2tui.ui.widgets.pane import Pane

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from k2tui.core.events import Severity
+from k2tui.core.fields import PERIODS_GONE, PROBE_PERIOD_S, serving_period_s
 from k2tui.core.link import LinkPhase
-from k2tui.core.views import ServerStatus
+from k2tui.core.readings import NodeReading
+from k2tui.core.views import NodeView, ServerStatus
 from k2tui.ui import present
 from k2tui.ui.present import STATUS_GLYPH, STATUS_ROLE, Freshness, freshness
-from k2tui.ui.scene import PROBE_PERIOD_S, Scene
+from k2tui.ui.scene import Scene
 from k2tui.ui.spans import Line, clip, ends, joined, width_of
 from k2tui.ui.widgets.pane import Drawn
 
@@ -55,20 +58,61 @@ def any_lost(scene: Scene) -> bool:
     return any(node.link.phase in (LinkPhase.DOWN, LinkPhase.BLOCKED) for node in scene.nodes)
 
 
+_memory: dict[str, tuple[NodeReading, int, float, float]] = {}
+"""By node: its newest reading, its GPUs, and their memory in use and in all, so that only what is new is added up."""
+
+
+def _memory_of(node: NodeView) -> tuple[NodeReading, int, float, float]:
+    name, reading = node.settings.name, node.reading
+    kept = _memory.get(name)
+    if kept is None or kept[0] is not reading:
+        used = sum(gpu.memory_used_mib or 0.0 for gpu in reading.gpus)
+        total = sum(gpu.memory_total_mib or 0.0 for gpu in reading.gpus)
+        kept = _memory[name] = (reading, len(reading.gpus), used, total)
+    return kept
+
+
 def gpu_counts(scene: Scene) -> Line:
     """`32 GPU  VRAM 2.7/3.1 T`: what nodes told lately; empty when none did."""
-    gpus = [
-        gpu
+    told = [
+        _memory_of(node)
         for node in scene.nodes
         if node.reading.gpus_at is not None
         and freshness(scene.now - node.reading.gpus_at, PROBE_PERIOD_S) is not Freshness.GONE
-        for gpu in node.reading.gpus
     ]
-    if not gpus:
+    count = sum(one[1] for one in told)
+    if not count:
         return ()
-    used = sum(gpu.memory_used_mib or 0.0 for gpu in gpus)
-    total = sum(gpu.memory_total_mib or 0.0 for gpu in gpus)
-    return ((f"{len(gpus)} GPU  ", "text"), (f"VRAM {present.vram(used, total)}", "muted"))
+    used, total = sum(one[2] for one in told), sum(one[3] for one in told)
+    return ((f"{count} GPU  ", "text"), (f"VRAM {present.vram(used, total)}", "muted"))
+
+
+def work_counts(scene: Scene) -> Line:
+    """`1 284 tok/s total  queue 12`: what all servers do together; empty when none tells."""
+    told = [
+        server.serving
+        for server in scene.servers
+        if server.serving is not None
+        and server.status is not ServerStatus.STALE
+        and scene.now - server.serving.at <= PERIODS_GONE * serving_period_s(server.serving)
+    ]
+    rates = [one.decode_tokens_per_s for one in told if one.decode_tokens_per_s is not None]
+    words: list[Line] = []
+    if rates:
+        words.append(((f"{present.number(sum(rates))} tok/s total", "text"),))
+    queues = [one.waiting for one in told if one.waiting is not None]
+    if queues:
+        waiting = sum(queues)
+        words.append(((f"queue {waiting}", "warning" if waiting else "muted"),))
+    return joined(words)
+
+
+def alert_mark(scene: Scene) -> Line:
+    """`!2`: alerts that hold and that nobody has acknowledged; empty when there are none."""
+    held = [alert for alert in scene.alerts if alert.is_open]
+    if not held:
+        return ()
+    return ((f"!{len(held)}", "bad" if any(one.severity is Severity.BAD for one in held) else "warning"),)
 
 
 def status_line(
@@ -81,7 +125,7 @@ def status_line(
     brief: Line = (),
     keep: int = 1,
 ) -> Line:
-    """` k2tui  fleet › gpu-b   facts …          simulated  read-only  14:02`; facts go when there is no room.
+    """` k2tui  fleet › gpu-b   facts …          !1  simulated  read-only  14:02`; facts go when there is no room.
 
     `brief` says the first fact in fewer columns, for when it and those up to `keep` do not all fit.
     """
@@ -91,6 +135,9 @@ def status_line(
     marks: list[Line] = []
     if extra:
         marks.append(extra)
+    alerts = alert_mark(scene)
+    if alerts:
+        marks.append(alerts)
     if scene.simulated:
         marks.append((("simulated", "simulated"),))
     if scene.read_only:

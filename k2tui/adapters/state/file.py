@@ -1,68 +1,32 @@
-"""`state.db`: what k2tui remembers on this side. The one place that knows SQLite."""
+"""The file of `state.db`: where it lies, who may hold it, what is done when it is broken."""
 
 from __future__ import annotations
 
 import asyncio
 import fcntl
-import math
 import os
 import queue
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from k2tui.adapters.config_file import audit_path
+from k2tui.adapters.state.rows import transaction
+from k2tui.adapters.state.schema import MIGRATIONS
 from k2tui.core.errors import K2Error
-from k2tui.core.history import LONGEST_S, LaunchKey, PastLaunch
-from k2tui.core.launch import LaunchKind, LaunchPhase
 
 if TYPE_CHECKING:
     import sqlite3
 
 T = TypeVar("T")
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (
-    (
-        """CREATE TABLE launches (
-            id INTEGER PRIMARY KEY,
-            host TEXT NOT NULL,
-            model TEXT NOT NULL,
-            engine TEXT,
-            config TEXT NOT NULL,
-            server TEXT NOT NULL,
-            run_id TEXT NOT NULL,
-            began_at REAL NOT NULL,
-            kind TEXT NOT NULL,
-            ready_s REAL,
-            cached_share REAL,
-            pace_per_s REAL,
-            version TEXT,
-            UNIQUE (host, server, run_id)
-        )""",
-        "CREATE INDEX launches_newest ON launches (host, model, began_at)",
-        """CREATE TABLE launch_phases (
-            launch INTEGER NOT NULL REFERENCES launches (id) ON DELETE CASCADE,
-            phase TEXT NOT NULL,
-            took_s REAL,
-            slower INTEGER NOT NULL DEFAULT 0,
-            PRIMARY KEY (launch, phase)
-        ) WITHOUT ROWID""",
-    ),
-)
-"""Statements that lead from each schema to the next; the schema's number (`user_version`) is how many were done.
-
-One that was released is never changed: what comes later is put behind it.
-"""
-
 _HALF_MADE = ("no such table", "no such column", "has no column named", "already exists")
 
-KEPT = 50
-"""Launches of one model on one host."""
 BUSY_S = 5.0
 """How long a second k2tui may hold the file."""
 
@@ -84,17 +48,14 @@ _REMOTE = (
 )
 """Begins of the types of file systems that several machines share: there SQLite's WAL, which shares memory, breaks."""
 
-_PHASES = {phase.value: phase for phase in LaunchPhase}
-_KINDS = {kind.value: kind for kind in LaunchKind}
-
 
 def state_path() -> Path:
     """Where this operator's `state.db` is: beside the audit log."""
     return audit_path().with_name("state.db")
 
 
-class StateDb:
-    """One file, opened at the first use, by one thread of its own; satisfies services.doors.LaunchHistory.
+class StateFile:
+    """One file, opened at the first use, by one thread of its own.
 
     Several k2tui may use it at once. What can't be read or written is a K2Error (code `history`); a broken file is set
     aside, and a note says so.
@@ -109,14 +70,6 @@ class StateDb:
         self._notes: list[str] = []
         self._noting = threading.Lock()
         self._closed = False
-
-    async def recall(self, host: str, model: str) -> tuple[PastLaunch, ...]:
-        """Launches of this model on this host, newest first."""
-        return await self._run(lambda db: _recalled(db, _text(host), _text(model)))
-
-    async def record(self, past: PastLaunch) -> None:
-        """Keep it, and of its model and host only the newest; one of the same server and run is replaced."""
-        await self._run(lambda db: _recorded(db, past))
 
     def notes(self) -> tuple[str, ...]:
         """What there is to say since the last call."""
@@ -195,7 +148,7 @@ class StateDb:
     def _migrate(self, db: sqlite3.Connection) -> None:
         if self._schema(db) == len(MIGRATIONS):
             return
-        with _transaction(db):
+        with transaction(db):
             for number in range(self._schema(db), len(MIGRATIONS)):
                 for statement in MIGRATIONS[number]:
                     db.execute(statement)
@@ -309,108 +262,6 @@ def _locked(descriptor: int) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-@contextmanager
-def _transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """All or nothing, and no other writer in between."""
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
-
-
-def _recorded(db: sqlite3.Connection, past: PastLaunch) -> None:
-    key = past.key
-    host, model, server, run_id = _text(key.host), _text(key.model), _text(past.server), _text(past.run_id)
-    row = (
-        *(host, model, _text_or_none(key.engine), _text(key.config), server, run_id, past.began_at, past.kind.value),
-        *(past.ready_s, past.cached_share, past.pace_per_s, _text_or_none(past.version)),
-    )
-    with _transaction(db):
-        db.execute("DELETE FROM launches WHERE host = ? AND server = ? AND run_id = ?", (host, server, run_id))
-        added = db.execute(
-            "INSERT INTO launches (host, model, engine, config, server, run_id, began_at, kind, ready_s, cached_share,"
-            " pace_per_s, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            row,
-        )
-        db.executemany(
-            "INSERT INTO launch_phases (launch, phase, took_s, slower) VALUES (?, ?, ?, ?)",
-            [
-                (added.lastrowid, phase.value, past.phases_s.get(phase), phase in past.slower)
-                for phase in LaunchPhase
-                if phase in past.phases_s or phase in past.slower
-            ],
-        )
-        db.execute(
-            "DELETE FROM launches WHERE id IN (SELECT id FROM launches"
-            " WHERE host = ? AND model = ? ORDER BY began_at DESC, id DESC LIMIT -1 OFFSET ?)",
-            (host, model, KEPT),
-        )
-
-
-def _recalled(db: sqlite3.Connection, host: str, model: str) -> tuple[PastLaunch, ...]:
-    launches = db.execute(
-        "SELECT id, engine, config, server, run_id, began_at, kind, ready_s, cached_share, pace_per_s, version"
-        " FROM launches WHERE host = ? AND model = ? ORDER BY began_at DESC, id DESC LIMIT ?",
-        (host, model, KEPT),
-    ).fetchall()
-    phases: dict[object, list[Sequence[object]]] = {}
-    for number, *phase in db.execute(
-        "SELECT launch, phase, took_s, slower FROM launch_phases JOIN launches ON id = launch"
-        " WHERE host = ? AND model = ?",
-        (host, model),
-    ):
-        phases.setdefault(number, []).append(phase)
-    read = (_past(host, model, row, phases.get(row[0], ())) for row in launches)
-    return tuple(past for past in read if past is not None)
-
-
-def _past(host: str, model: str, row: Sequence[object], phases: Sequence[Sequence[object]]) -> PastLaunch | None:
-    """A column holds whatever was written to it: what can't be so is left out, with its row where it names that."""
-    _, engine, config, server, run_id, began_at, kind, ready_s, cached_share, pace_per_s, version = row
-    began, of_kind = _number(began_at), _KINDS.get(kind) if isinstance(kind, str) else None
-    if not (isinstance(config, str) and isinstance(server, str) and isinstance(run_id, str)):
-        return None
-    if began is None or of_kind is None:
-        return None
-    known = [
-        (_PHASES[name], took_s, slower) for name, took_s, slower in phases if isinstance(name, str) and name in _PHASES
-    ]
-    took = [(phase, _number(took_s, most=LONGEST_S)) for phase, took_s, _ in known]
-    return PastLaunch(
-        run_id=run_id,
-        server=server,
-        key=LaunchKey(host, model, _text_or_none(engine), config),
-        began_at=began,
-        kind=of_kind,
-        phases_s={phase: took_s for phase, took_s in took if took_s is not None},
-        ready_s=_number(ready_s, most=LONGEST_S),
-        cached_share=_number(cached_share, most=1.0),
-        pace_per_s=_number(pace_per_s),
-        version=_text_or_none(version),
-        slower=tuple(phase for phase in LaunchPhase for name, _, slower in known if phase is name and slower == 1),
-    )
-
-
-def _text(text: str) -> str:
-    """As SQLite takes it: without halves of surrogate pairs, which names of files may hold."""
-    return text.encode("utf-8", "backslashreplace").decode()
-
-
-def _text_or_none(value: object) -> str | None:
-    return _text(value) if isinstance(value, str) else None
-
-
-def _number(value: object, *, most: float = math.inf) -> float | None:
-    """Finite, from 0 to `most`; None for all else."""
-    if not isinstance(value, int | float):
-        return None
-    return float(value) if math.isfinite(value) and 0 <= value <= most else None
 
 
 def _decoded(data: bytes) -> str:

@@ -1,0 +1,97 @@
+"""`state.db`: what k2tui remembers on this side, each kind of thing by a module of its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from k2tui.adapters.state import events as state_events
+from k2tui.adapters.state import launches as state_launches
+from k2tui.adapters.state import readings as state_readings
+from k2tui.adapters.state.file import StateFile, state_path
+from k2tui.core.alerts import Alert
+from k2tui.core.events import Event
+from k2tui.core.history import PastLaunch
+from k2tui.core.series import RateMinute, Samples, SeriesKey, UsualRate
+
+__all__ = ["StateDb", "state_path"]
+
+THINNED_AT_ONCE = 64
+"""Series whose hour is thinned in one go: a few dozen milliseconds, in which nothing else is read or written."""
+
+
+class StateDb(StateFile):
+    """One file; satisfies LaunchHistory and EventHistory of services.doors, and ReadingStore of services.recorder."""
+
+    def __init__(self, path: Path, *, clock: Callable[[], float] = time.time) -> None:
+        super().__init__(path, clock=clock)
+        self._series: state_readings.SeriesIds = {}
+
+    async def recall(self, host: str, model: str) -> tuple[PastLaunch, ...]:
+        """Launches of this model on this host, newest first."""
+        return await self._run(lambda db: state_launches.recalled(db, host, model))
+
+    async def record(self, past: PastLaunch) -> None:
+        """Keep it, and of its model and host only the newest; one of the same server and run is replaced."""
+        await self._run(lambda db: state_launches.record(db, past))
+
+    async def keep(self, samples: Sequence[Samples]) -> None:
+        """Add these; what is known already of the same time and step is replaced where these have a figure."""
+        await self._run(lambda db: state_readings.keep(db, self._series, samples))
+
+    async def kept(self, keys: Sequence[SeriesKey], since: float, until: float) -> tuple[Samples, ...]:
+        """All that is kept between two unix times, finest steps first; several pieces a key."""
+        return await self._run(lambda db: state_readings.kept(db, self._series, keys, since, until))
+
+    async def thin(self, now: float) -> None:
+        """Make minutes of whole hours of seconds that ended an hour ago, and drop what is too old."""
+        while (due := await self._run(lambda db: state_readings.oldest_hour(db, now))) is not None:
+            hour, series = due
+            for first in range(0, series, THINNED_AT_ONCE):
+                some = partial(state_readings.thin_hour, hour=hour, first=first, end=first + THINNED_AT_ONCE)
+                await self._run(some)
+            await self._run(partial(state_readings.drop_seconds, hour=hour))
+        await self._run(lambda db: state_readings.drop_old(db, now))
+        await self._run(lambda db: state_events.drop_old(db, now))
+
+    async def add_rates(self, minutes: Sequence[RateMinute]) -> None:
+        """Count these minutes towards what is usual for their configurations."""
+        await self._run(lambda db: state_readings.add_rates(db, minutes))
+
+    async def usual_rate(self, config: str, running: float) -> UsualRate | None:
+        """What this configuration usually generates at about so many requests; None where too little is known."""
+        return await self._run(lambda db: state_readings.usual_rate(db, config, running))
+
+    async def note(self, events: Sequence[Event]) -> None:
+        """Keep these events."""
+        await self._run(lambda db: state_events.note(db, events))
+
+    async def noted(self, since: float, most: int = 1000) -> tuple[Event, ...]:
+        """The newest events since a unix time, oldest first."""
+        return await self._run(lambda db: state_events.noted(db, since, most))
+
+    async def put_alert(self, alert: Alert) -> None:
+        """Keep it; one with the same key is replaced."""
+        await self._run(lambda db: state_events.put_alert(db, alert))
+
+    async def claim_alert(self, alert: Alert) -> Alert | None:
+        """Keep it, and give None; or keep nothing and give the one that is there already. One of several gets None."""
+        return await self._run(lambda db: state_events.claim_alert(db, alert))
+
+    async def put_alerts(self, since: float) -> tuple[Alert, ...]:
+        """Alerts that hold, or that began since a unix time, oldest first."""
+        return await self._run(lambda db: state_events.put_alerts(db, since))
+
+    async def left_at(self) -> float | None:
+        """Unix time at which a k2tui last looked; None before the first."""
+        return await self._run(state_events.left_at)
+
+    async def looking(self, at: float) -> None:
+        """A k2tui looks now."""
+        await self._run(lambda db: state_events.looking(db, at))
+
+    def _let_go(self) -> None:
+        self._series.clear()  # another file has other numbers
+        super()._let_go()

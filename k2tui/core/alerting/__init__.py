@@ -1,0 +1,1 @@
+"""Rules over readings: which hold, since when, and what to say."""

@@ -1,0 +1,1 @@
+"""A server's figures: from its counters, gauges and histograms to what is shown."""

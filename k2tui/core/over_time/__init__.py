@@ -1,0 +1,1 @@
+"""Readings over time: kept in rings, put on one time axis, read back out of logs."""

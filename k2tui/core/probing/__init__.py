@@ -1,0 +1,1 @@
+"""What the probe on a node says, as readings."""
