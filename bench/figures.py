@@ -14,17 +14,19 @@ class Figure:
 
     what: str
     measured: float | None
-    """None: it could not be measured; that is a failure."""
+    """None: it could not be measured; that is a failure, unless it is optional."""
     unit: str
     limit: float | None = None
     at_least: bool = False
     """The limit is a floor instead of a ceiling."""
     note: str = ""
+    optional: bool = False
+    """It needs something that not every machine has; the note says what."""
 
     @property
     def ok(self) -> bool:
         if self.measured is None:
-            return False
+            return self.optional
         if self.limit is None:
             return True
         return self.measured >= self.limit if self.at_least else self.measured <= self.limit

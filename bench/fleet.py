@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench.figures import Figure, percentile
+from bench.nodes import ENGINE_PORT
 from bench.processes import InTerminal, environment, k2tui, process_cpu_s
 
 WATCHED_S = 45.0
@@ -57,7 +58,7 @@ class Nodes:
     """Played nodes in a process of their own."""
 
     def __init__(self, count: int, home: Path) -> None:
-        self.count = count
+        self.count, self._home = count, home
         command = [sys.executable, "-m", "bench.nodes", str(count), str(home)]
         self._process = subprocess.Popen(
             command, env=environment(home), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -76,6 +77,11 @@ class Nodes:
         said = self._process.stdout.readline().strip()
         if said != word:
             raise RuntimeError(f"the played nodes said {said!r} instead of {word!r}")
+
+    @property
+    def engine_port(self) -> int:
+        """Where the HTTP side of all their servers is."""
+        return int((self._home / ENGINE_PORT).read_text(encoding="ascii"))
 
     def cpu_s(self) -> float:
         """Of the process so far."""
@@ -102,16 +108,24 @@ def shown(count: int) -> Iterator[tuple[Nodes, InTerminal]]:
             nodes.close()
 
 
+def busy_percent(app: InTerminal) -> tuple[float, float]:
+    """(share of a core, bytes/s to the terminal) of an app for as long as it is watched."""
+    cpu, size, began = app.cpu_s(), app.size, time.monotonic()
+    time.sleep(WATCHED_S)
+    took = time.monotonic() - began
+    return (app.cpu_s() - cpu) / took * 100, (app.size - size) / took
+
+
 def _steady(count: int) -> Iterator[Figure]:
     """The fleet screen is on, and nothing is pressed."""
     with shown(count) as (nodes, app):
-        cpu, size, began, played = app.cpu_s(), app.size, time.monotonic(), nodes.cpu_s()
-        time.sleep(WATCHED_S)
+        played, began = nodes.cpu_s(), time.monotonic()
+        cpu_percent, bytes_per_s = busy_percent(app)
         took = time.monotonic() - began
         what = f"{count} nodes × 8 GPUs at 2 s"
-        yield Figure(what, (app.cpu_s() - cpu) / took * 100, "% of a core", CPU_LIMITS_PERCENT[count])
+        yield Figure(what, cpu_percent, "% of a core", CPU_LIMITS_PERCENT[count])
         yield Figure(f"{what}, memory", app.rss_mb(), "MB", MEMORY_LIMIT_MB if count == 16 else None)
-        yield Figure(f"{what}, to the terminal", (app.size - size) / took, "bytes/s")
+        yield Figure(f"{what}, to the terminal", bytes_per_s, "bytes/s")
         yield Figure(f"{what}, the process that plays them", (nodes.cpu_s() - played) / took * 100, "% of a core")
 
 

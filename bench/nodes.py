@@ -13,6 +13,9 @@ from pathlib import Path
 from k2tui.core.settings import Settings
 from k2tui.demo.played import PlayedFleet
 
+ENGINE_PORT = "engine-port"
+"""The file in the home that tells where the HTTP side of all servers is."""
+
 
 async def main() -> None:
     """Play until stdin closes."""
@@ -23,6 +26,8 @@ async def main() -> None:
         state = home / ".local" / "state" / "k2tui"
         state.mkdir(parents=True, exist_ok=True)
         (state / "known_hosts").write_text(fleet.known_hosts(), encoding="ascii")
+        engine = next(iter(fleet.settings.servers.values())).port
+        (home / ENGINE_PORT).write_text(str(engine), encoding="ascii")
         print("ready", flush=True)
         while line := await loop.run_in_executor(None, sys.stdin.readline):
             word, _, number = line.strip().partition(" ")

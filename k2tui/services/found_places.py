@@ -18,7 +18,7 @@ class FoundPlaces:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._names = FoundNames(lambda: settings.servers)
+        self._names = FoundNames(lambda: settings.servers, several_nodes=len(settings.nodes) > 1)
         self._here: dict[str, frozenset[str]] = {}
         """Names that a node's found servers have now."""
         self._gone: dict[str, float] = {}

@@ -168,17 +168,20 @@ def _began_as_before(process: NodeProcess, began: Began) -> NodeProcess:
 class FoundNames:
     """Names for servers that nobody named: the same one for as long as a server runs, and for its successor."""
 
-    def __init__(self, taken: Callable[[], Collection[str]]) -> None:
+    def __init__(self, taken: Callable[[], Collection[str]], *, several_nodes: bool = False) -> None:
         self._taken = taken
         """The names of the config's servers."""
+        self._several_nodes = several_nodes
+        """Names are unlike without looking at other nodes: else the node that answers first would take the short one,
+        and history and alerts, which are kept by name, would be another server's the next time."""
         self._names: dict[tuple[str, ProcessIdentity], str] = {}
 
     def name_of(self, found: FoundServer, node: str) -> str:
-        """`sglang-30000`; `sglang-30000@gpu-b`, where another server has that name."""
+        """`sglang-30000`; `sglang-30000@gpu-b`, where there are several nodes, or another server has that name."""
         key = (node, found.process.identity)
         if key not in self._names:
             taken = {*self._taken(), *self._names.values()}
-            names = _candidates(found, node)
+            names = _candidates(found, node)[1::2] if self._several_nodes else _candidates(found, node)
             self._names[key] = next((name for name in names if name not in taken), names[-1])
         return self._names[key]
 
@@ -195,4 +198,5 @@ class FoundNames:
 def _candidates(found: FoundServer, node: str) -> tuple[str, ...]:
     pid = found.process.pid
     plain = f"{found.engine}-{pid if found.port is None else found.port}"
-    return plain, f"{plain}@{node}"[:64], f"{plain}-{pid}", f"{plain}-{pid}@{node}"[:64]
+    with_pid = f"{plain}-{pid}"
+    return plain, f"{plain}@{node}"[:64], with_pid, f"{with_pid}@{node}"[:64]

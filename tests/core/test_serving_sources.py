@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from k2tui.core.measuring.latency import percentile
 from k2tui.core.measuring.loads import MOST_RANKS, of_loads, of_server_info
 from k2tui.core.measuring.look import Look, RankLook
 from k2tui.core.measuring.metrics import of_metrics
@@ -51,6 +52,20 @@ def test_sglang_0_5_23_counts_each_step() -> None:
     assert counters.itl is not None
     assert counters.itl.count == 3455
     assert (look.active, look.at_work) == (48, 48)
+
+
+def test_two_h200_under_load_say_the_same_in_loads_and_metrics() -> None:
+    """SGLang 0.5.14, TP2, twenty streams of 512 tokens each: the client saw 1 500 tok/s and 6 s a request."""
+    loads = of_loads(document("sglang0514-h200x2.v1-loads-under-load"), 1.0)
+    look = metrics("sglang0514-h200x2.metrics-under-load")
+    assert loads is not None
+    assert (loads.running, loads.waiting, look.running, look.waiting, look.active) == (20, 0, 20, 0, 20)
+    assert loads.ranks[0].capacity_tokens == look.ranks[0].capacity_tokens == 14_489_836
+    assert (look.counters.decode_tokens, look.counters.by_step) == (120_096.0, True)
+    assert look.counters.e2e is not None
+    seconds = percentile(look.counters.e2e, 0.5)
+    assert seconds is not None
+    assert 6 < seconds < 8
 
 
 def test_vllm_0_32_has_other_names() -> None:

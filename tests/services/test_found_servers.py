@@ -215,3 +215,14 @@ def test_a_name_stays_while_the_server_runs_and_goes_to_its_successor() -> None:
     names.forget("gpu-b", [])
     assert names.name_of(server(72), "gpu-b") == "sglang-30000"
     assert names.name_of(other, "gpu-a") == "sglang-30000@gpu-a"
+
+
+@pytest.mark.parametrize("first", ["gpu-a", "gpu-b"])
+def test_on_several_nodes_a_name_does_not_depend_on_who_answers_first(first: str) -> None:
+    names = FoundNames(tuple, several_nodes=True)
+    names.name_of(server(71), first)
+    assert [names.name_of(server(71), node) for node in ("gpu-a", "gpu-b")] == [
+        "sglang-30000@gpu-a",
+        "sglang-30000@gpu-b",
+    ]
+    assert names.name_of(server(74), "gpu-a") == "sglang-30000-74@gpu-a"
