@@ -20,6 +20,7 @@ _PROHIBITED = 1
 """Reason of SSH_MSG_CHANNEL_OPEN_FAILURE (RFC 4254, 5.1)."""
 
 logging.getLogger("asyncssh").setLevel(logging.WARNING)  # at debug level it writes down commands
+logging.getLogger("asyncio").setLevel(logging.ERROR)  # a cut link is told as such; "socket.send() raised" says no more
 
 T = TypeVar("T")
 

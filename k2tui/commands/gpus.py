@@ -9,7 +9,7 @@ from k2tui.commands.rows import gpu_json, link_json
 from k2tui.commands.tables import figure
 from k2tui.commands.wires import Wires
 from k2tui.core.fields import GPU_FIELDS, gpu_fields, node_fields
-from k2tui.core.gpu_words import gpu_warnings
+from k2tui.core.gpu_words import gpu_warnings, is_free
 from k2tui.core.link import LinkPhase
 from k2tui.core.owners import Owners
 from k2tui.core.query import Field
@@ -61,7 +61,7 @@ def _cells(node: NodeView, gpu: GpuReading, fields: dict[str, Field], owners: Ow
         figure(fields["temp"], "{:.0f} °C"),
         _held_back(fields["throttle"]),
         _pcie(fields),
-        _holders(gpu, owners) if node.reading.gpu_processes_at is not None else UNKNOWN,
+        _holders(node, gpu, owners) if node.reading.gpu_processes_at is not None else UNKNOWN,
         _note(node, gpu)[:NOTE_LENGTH],
     ]
 
@@ -75,15 +75,15 @@ def _pcie(fields: dict[str, Field]) -> str:
     return UNKNOWN if generation is None or lanes is None else f"gen{generation} x{lanes}"
 
 
-def _holders(gpu: GpuReading, owners: Owners) -> str:
-    """The servers on it; of other processes the user and the name."""
+def _holders(node: NodeView, gpu: GpuReading, owners: Owners) -> str:
+    """The servers on it; of other processes the user and the name; `free` where nobody uses it."""
     names = list(owners.servers_on(gpu))
     for holder in owners.holders(gpu):
         if holder.server is None:
             user = "?" if holder.process is None else holder.process.user
             title = holder.process.title if holder.process is not None else holder.held.name or "?"
             names.append(f"{user}: {title[:40]} ({holder.held.pid})")
-    return ", ".join(names) or "-"
+    return ", ".join(names) or ("free" if is_free(node.reading, gpu) else "-")
 
 
 def _note(node: NodeView, gpu: GpuReading) -> str:

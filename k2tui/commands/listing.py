@@ -150,6 +150,7 @@ async def _watch(fleet: Fleet, rows: Callable[[], list[Row]], output: Output) ->
     told: dict[tuple[str, ...], Row] = {}
     seen = -1
     while True:
+        output.want_reader()
         if fleet.revision != seen:
             seen = fleet.revision
             now = {row.key: row for row in rows()}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import select
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TextIO
@@ -47,6 +49,20 @@ class Output:
         else:
             self._err.write(f"k2tui: {safe(text)}\n")
             self._err.flush()
+
+    def want_reader(self) -> None:
+        """Raise BrokenPipeError when nobody reads any more, as after tmux has ended.
+
+        What watches and has nothing new to say would never find out by writing.
+        """
+        try:
+            handle = self._out.fileno()
+        except (OSError, ValueError):  # no file: a test, or closed
+            return
+        poller = select.poll()
+        poller.register(handle, 0)
+        if any(state & (select.POLLERR | select.POLLHUP) for _, state in poller.poll(0)):
+            raise BrokenPipeError(errno.EPIPE, "nobody reads")
 
     def table(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Columns as wide as their widest cell."""

@@ -11,7 +11,7 @@ from k2tui.commands.listing import FIGURES_LIMIT_S, exit_code, figures, opened
 from k2tui.commands.output import Output
 from k2tui.commands.rows import Document, alert_json
 from k2tui.commands.wires import Wires
-from k2tui.core.alerts import subject_words
+from k2tui.core.alerts import Alert, subject_words
 from k2tui.core.summary import BAD, Summary, summary_of
 from k2tui.core.views import ServerStatus, ServerView
 from k2tui.services.doors import RealClock
@@ -49,7 +49,7 @@ async def _run(args: argparse.Namespace, wires: Wires, output: Output) -> int:
         await figures(fleet, limit_s=min(left_s, FIGURES_LIMIT_S))
         if args.watch:
             return await _watch(args, fleet, output)
-        _tell(args, _now(fleet), output)
+        _tell(args, await _now(fleet), output)
         return exit_code(fleet)
     finally:
         await fleet.close()
@@ -60,7 +60,8 @@ async def _watch(args: argparse.Namespace, fleet: Fleet, output: Output) -> int:
     told: Document | None = None
     line: str | None = None
     while True:
-        summary = _now(fleet)
+        output.want_reader()
+        summary = await _now(fleet)
         document = status_json(summary)
         if told is None or differs(told, document):
             told = document
@@ -74,8 +75,8 @@ async def _watch(args: argparse.Namespace, fleet: Fleet, output: Output) -> int:
         await asyncio.sleep(WATCH_PERIOD_S)
 
 
-def _now(fleet: Fleet) -> Summary:
-    return summary_of(fleet.nodes(), fleet.servers(), fleet.alerts(), RealClock().monotonic())
+async def _now(fleet: Fleet) -> Summary:
+    return summary_of(fleet.nodes(), fleet.servers(), await fleet.kept_alerts(), RealClock().monotonic())
 
 
 def _tell(args: argparse.Namespace, summary: Summary, output: Output) -> None:
@@ -122,8 +123,8 @@ def status_json(summary: Summary) -> Document:
         "decode_tokens_per_s": None if decode is None else round(decode, 1),
         "prefill_tokens_per_s": None if prefill is None else round(prefill, 1),
         "alerts": {
-            "open": len(summary.alerts),
-            "newest": [alert_json(alert) for alert in summary.alerts[:ALERTS_SHOWN]],
+            "open": None if summary.alerts is None else len(summary.alerts),
+            "newest": [alert_json(alert) for alert in (summary.alerts or ())[:ALERTS_SHOWN]],
         },
     }
 
@@ -136,11 +137,7 @@ def status_sentences(summary: Summary) -> list[str]:
         sentences.append(_of_gpus(summary))
     if work := _of_work(summary):
         sentences.append(work)
-    sentences.append(_counted(len(summary.alerts), "open alert") + (":" if summary.alerts else ""))
-    sentences += [f"  {subject_words(alert.subject)}: {alert.text}" for alert in summary.alerts[:ALERTS_SHOWN]]
-    if (more := len(summary.alerts) - ALERTS_SHOWN) > 0:
-        sentences.append(f"  and {more} more")
-    return sentences
+    return sentences + _of_alerts(summary.alerts)
 
 
 def status_line(summary: Summary, *, ascii_only: bool = False) -> str:
@@ -196,6 +193,14 @@ def _of_work(summary: Summary) -> str:
     if summary.waiting is not None:
         parts.append(f"{summary.waiting} waiting")
     return "; ".join(parts)
+
+
+def _of_alerts(alerts: Sequence[Alert] | None) -> list[str]:
+    if alerts is None:
+        return ["alerts: not known, for no k2tui is open that watches"]
+    sentences = [_counted(len(alerts), "open alert") + (":" if alerts else "")]
+    sentences += [f"  {subject_words(alert.subject)}: {alert.text}" for alert in alerts[:ALERTS_SHOWN]]
+    return sentences + ([f"  and {more} more"] if (more := len(alerts) - ALERTS_SHOWN) > 0 else [])
 
 
 def _known(summary: Summary) -> list[ServerStatus]:

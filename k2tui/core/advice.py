@@ -13,8 +13,8 @@ from k2tui.core.refused_flag import about_refused
 SOURCE, THREAD, INFERRED = "source", "thread", "inferred"
 
 _LEFTOVER = (
-    "Another process holds memory of that GPU: list it with nvidia-smi --query-compute-apps=pid,used_memory "
-    "and end what an earlier start left behind."
+    "If another process holds memory of that GPU (nvidia-smi --query-compute-apps=pid,used_memory lists them), "
+    "end what an earlier start left behind."
 )
 
 _ROWS: Mapping[str, tuple[tuple[str, str], ...]] = {

@@ -45,6 +45,11 @@ class Alert:
         return self.rule, self.subject, self.began_at
 
     @property
+    def is_loud(self) -> bool:
+        """Worth a bell, a command and a mark; the rest is only listed."""
+        return self.severity in (Severity.WARNING, Severity.BAD)
+
+    @property
     def is_open(self) -> bool:
         """It holds, and nobody has acknowledged it."""
         return self.ended_at is None and self.acknowledged_at is None

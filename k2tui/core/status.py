@@ -33,6 +33,7 @@ def server_status(
     dead: bool = False,
     found: bool | None = None,
     http_ok: bool | None = None,
+    generates: bool = False,
 ) -> ServerStatus:
     """The word for a server.
 
@@ -40,7 +41,8 @@ def server_status(
     server that k2tui knows by its log alone: there is no run to ask. `answers`: as `answers_all_the_same` has it;
     a silence is no more than a suspicion, and an answer wins over it. `dead`: its scheduler is gone or gives no sign
     of life, whatever its HTTP side says. `found`: somebody else started it, and its process is there (True) or gone
-    (False); where it has no log that can be read, `http_ok` says how far it came.
+    (False); where it has no log that can be read, `http_ok` says how far it came. `generates`: its own count of
+    tokens grows, so it answers others; what somebody else started is not asked while it is busy, so that is enough.
     """
     status = _by_witnesses(
         seen_age_s=seen_age_s,
@@ -52,6 +54,8 @@ def server_status(
         found=found,
         http_ok=http_ok,
     )
+    if found and generates and status is ServerStatus.UNPROVED:
+        status = ServerStatus.READY
     return ServerStatus.HUNG if dead and status in _SERVES else status
 
 

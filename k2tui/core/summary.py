@@ -41,7 +41,7 @@ class Summary:
     decode_tokens_per_s: float | None
     """All streams of all servers together."""
     prefill_tokens_per_s: float | None
-    alerts: tuple[Alert, ...]
+    alerts: tuple[Alert, ...] | None
     """Those that are open, newest first."""
 
     @property
@@ -55,7 +55,7 @@ class Summary:
 
 
 def summary_of(
-    nodes: Sequence[NodeView], servers: Sequence[ServerView], alerts: Iterable[Alert], now: float
+    nodes: Sequence[NodeView], servers: Sequence[ServerView], alerts: Iterable[Alert] | None, now: float
 ) -> Summary:
     """The fleet at a moment; `now` is time.monotonic."""
     gpus = [(node.reading, gpu) for node in nodes if node.link.phase is LinkPhase.UP for gpu in node.reading.gpus]
@@ -82,7 +82,7 @@ def summary_of(
         waiting=None if waiting is None else int(waiting),
         decode_tokens_per_s=_total(work.decode_tokens_per_s for work in works),
         prefill_tokens_per_s=_total(work.prefill_tokens_per_s for work in works),
-        alerts=tuple(alert for alert in alerts if alert.is_open),
+        alerts=None if alerts is None else tuple(alert for alert in alerts if alert.is_open and alert.is_loud),
     )
 
 

@@ -369,11 +369,19 @@ class _Session(asyncssh.SSHServerSession[bytes]):
         if asked.args[1] not in ("0", str(INODE)):
             channel.write(b"R %d\n" % INODE)
         channel.write(b"H %d %d %d\n" % (INODE, offset, len(log.data)))
+        self.interval_s = 0.0
+
+        def hear(data: bytes) -> None:
+            for line in data.decode("ascii", "replace").splitlines():
+                self.interval_s = int(line.partition(" ")[2]) / 4
+
+        self._heard = hear
         while True:
             if await log.more(offset):
                 piece = bytes(log.data[offset : offset + (1 << 20)])
                 channel.write(b"D %d %d %d %d\n%bE\n" % (INODE, offset, len(piece), len(log.data), piece))
                 offset += len(piece)
+                await asyncio.sleep(self.interval_s)
             else:
                 channel.write(b"H %d %d %d\n" % (INODE, offset, len(log.data)))
 

@@ -26,6 +26,8 @@ from k2tui.services.tasks import ended
 REMEMBERED_S = 7 * 86_400.0
 """Alerts that began within this time are on the list also when they ended."""
 MOST_ENDED = 500
+WATCHED_S = 180.0
+"""A k2tui that watches says so every minute; one that has said nothing for so long does not watch any more."""
 COMPARE_S = 30.0
 """How often it is looked up what other k2tui of this operator acknowledged, while something holds."""
 COMMANDS, PER_S = 5, 60.0
@@ -33,7 +35,6 @@ COMMANDS, PER_S = 5, 60.0
 ASK_USUAL_S = 60.0
 """What is usual does not change faster."""
 CLOSE_S = 5.0
-LOUD = (Severity.WARNING, Severity.BAD)
 """What rings the bell and runs the command; the rest is only listed."""
 
 
@@ -102,6 +103,24 @@ class Alarm:
             self._listed = in_order((*self._state.alerts, *self._ended))
         return self._listed
 
+    async def kept(self, nodes: Sequence[NodeView], servers: Sequence[ServerView]) -> Sequence[Alert] | None:
+        """What a k2tui that watches keeps just now; None where none does, so that nobody knows.
+
+        For a plain command, which raises nothing itself.
+        """
+        if self._store is None:
+            return None
+        try:
+            watched_at = await self._store.left_at()
+            if watched_at is None or self._clock.time() - watched_at > WATCHED_S:
+                return None
+            found = await self._store.put_alerts(self._clock.time())
+        except K2Error as error:
+            self._say_once(str(error))
+            return None
+        subjects = _subjects(nodes, servers)
+        return in_order(alert for alert in found if _is_of(alert, subjects))
+
     def load(self, nodes: Sequence[NodeView], servers: Sequence[ServerView]) -> asyncio.Task[None] | None:
         """Begin to read what earlier k2tui left; None where there is no store."""
         if self._loading is None and self._store is not None:
@@ -154,7 +173,7 @@ class Alarm:
     # ---- what is raised
 
     def _raise(self, raised: Sequence[Alert]) -> None:
-        loud = [alert for alert in raised if alert.severity in LOUD]
+        loud = [alert for alert in raised if alert.is_loud]
         if loud and self.settings.bell and self.on_raise is not None:
             self.on_raise(loud)
         if not raised:
@@ -242,7 +261,7 @@ class Alarm:
                 await self._compare(store)
         except K2Error as error:
             self._say_once(str(error))
-            self._to_run.extend(alert for alert in self._new if alert.severity in LOUD)
+            self._to_run.extend(alert for alert in self._new if alert.is_loud)
             self._due.update((alert.key, alert) for alert in self._new)
             self._new.clear()
             self._run()
@@ -251,7 +270,7 @@ class Alarm:
         """It is ours to tell of, unless another k2tui of this operator did."""
         theirs = await store.claim_alert(alert)
         if theirs is None:
-            if alert.severity in LOUD:
+            if alert.is_loud:
                 self._to_run.append(alert)
                 self._run()
             return

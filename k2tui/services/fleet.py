@@ -231,6 +231,10 @@ class Fleet:
         """Alerts that hold, and the newest of those that ended; newest first."""
         return self._chronicle.alarm.alerts()
 
+    async def kept_alerts(self) -> Sequence[Alert] | None:
+        """For a plain command: alerts as the k2tui that an operator has open keeps them; None where none is open."""
+        return await self._chronicle.alarm.kept(self.nodes(), self.servers())
+
     def acknowledge(self, alert: Alert) -> None:
         """The operator has seen it."""
         self._chronicle.alarm.acknowledge(alert)

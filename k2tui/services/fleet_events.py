@@ -6,6 +6,7 @@ from k2tui.core.events import Severity
 from k2tui.core.link import LinkPhase, LinkState
 from k2tui.core.verbs import VerbEvent
 from k2tui.core.views import ServerStatus, ServerView
+from k2tui.core.words import PHASE_WORDS, failure_words
 
 Told = tuple[str, str, Severity]
 """(subject, sentence, severity)."""
@@ -63,7 +64,8 @@ class ServerTeller:
         words = view.status.value
         launch = view.launch
         if launch is not None and launch.cause is not None and view.status in _STATUS_SEVERITY:
-            words = f"{words} in {launch.phase.value}: {launch.cause.line.strip()}"
+            why = failure_words(launch.cause.failure)
+            words = f"{words} in {PHASE_WORDS[launch.phase]}: {why}: {launch.cause.line.strip()}"
         elif view.status is ServerStatus.HUNG and view.disagreement is not None:
             words = f"{words}: {view.disagreement}"
         return self._name, words, _STATUS_SEVERITY.get(view.status, Severity.INFO)

@@ -313,6 +313,7 @@ class ServerWatch:
             dead=subject.schedulers.missing > 0 or self._serving.is_dead(now),
             found=subject.is_found,
             http_ok=None if self.http is None else self.http.ok,
+            generates=self._serving.generates,
         )
         if answers and launch is not None:
             launch = without_silence(launch)

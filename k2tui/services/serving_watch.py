@@ -154,6 +154,12 @@ class ServingWatch:
         return not http.is_idle
 
     @property
+    def generates(self) -> bool:
+        """Tokens came between its last looks, by its own count of them."""
+        reading = self.reading
+        return reading is not None and reading.decode_source == "counter" and bool(reading.decode_tokens_per_s)
+
+    @property
     def at_work(self) -> int | None:
         """Requests in the batch, in the queue, or open at the HTTP side, by the newest look of each source."""
         looks = (*self._window.loads[-1:], *self._window.metrics[-1:])

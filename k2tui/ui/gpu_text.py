@@ -29,15 +29,14 @@ def _row(label: str, text: str, role: str = "text") -> Line:
 
 
 def gpu_text(node: NodeView, gpu: GpuReading, owners: Owners, now: float) -> list[Row]:
-    """Figures, what is wrong and what to do, errors with advice, and who holds its memory."""
+    """What is wrong and what to do, who holds its memory, its figures, and errors with advice."""
     reading = node.reading
     rows: list[Row] = [((f"GPU {gpu.index} of {node.settings.name}", "title"), (f"  {gpu.name or UNKNOWN}", "text"))]
     if gpu.fault is not None:
         rows.append(_row("fault", gpu.fault, "bad"))
-    rows += [(), *_figures(node, gpu, now), *_wrong(gpu), *_errors(node, gpu), *_holders(node, gpu, owners)]
-    free = is_free(reading, gpu)
-    if free:
-        rows += [(), _row("free", "nobody uses it", "good")]
+    if is_free(reading, gpu):
+        rows.append(_row("free", "nobody uses it", "good"))
+    rows += [*_wrong(gpu), *_holders(node, gpu, owners), (), *_figures(node, gpu, now), *_errors(node, gpu)]
     return rows
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
 import socket
 import stat
 import subprocess
@@ -315,6 +317,21 @@ async def test_a_cut_is_told_at_once_and_not_mended_behind_the_back(sshd: Sshd, 
     assert logins(sshd) == 1
     await link.connect()
     assert (await link.run(TRUE)).stdout == b"yes\n"
+
+
+async def test_writing_to_a_cut_link_puts_no_lines_on_the_terminal(
+    sshd: Sshd, link_to: LinkTo, caplog: pytest.LogCaptureFixture
+) -> None:
+    link = link_to(sshd)
+    stream = await link.open(Script("hold", "cat >/dev/null\n"))
+    sshd.cut()
+    for _ in range(20):
+        with contextlib.suppress(K2Error, OSError):
+            await stream.write(b"ping\n")
+    await until(lambda: link.state.code == "lost")
+    logging.getLogger("asyncio").warning("socket.send() raised exception.")
+    assert not caplog.records
+    await stream.close()
 
 
 async def test_a_run_that_is_cut_is_told(sshd: Sshd, link_to: LinkTo) -> None:

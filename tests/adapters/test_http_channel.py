@@ -14,6 +14,7 @@ from k2tui.adapters import http_channel
 from k2tui.adapters.http_channel import http_client, open_local
 from k2tui.adapters.http_client import HttpClient
 from k2tui.adapters.pipes import ByteChannel
+from k2tui.core.errors import K2Error
 from k2tui.services.doors import NodeLink
 from tests.adapters.conftest import LinkTo, MakeSshd
 from tests.sshd import Sshd
@@ -132,6 +133,35 @@ async def test_a_server_that_does_not_answer_is_a_timeout(link: NodeLink) -> Non
     async with serving(mute) as port, client_of(link, port, timeout_s=0.3) as client:
         with pytest.raises(httpx.TimeoutException):
             await client.get("/")
+
+
+async def flooding(_head: bytes, _reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+    while True:
+        writer.write(b"sglang:num_running_reqs 1\n" * 10_000)
+        await writer.drain()
+
+
+async def dripping(_head: bytes, _reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+    while True:
+        writer.write(b".")
+        await writer.drain()
+        await asyncio.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    ("handler", "silence_s", "code", "says"),
+    [
+        (flooding, 60.0, "http_broken", "the answer to /metrics is longer than 8 MB"),
+        (dripping, 0.3, "http_timeout", "the answer to /metrics was not over within 0.6 s"),
+    ],
+)
+async def test_an_answer_without_an_end_is_broken_off(handler: Handler, silence_s: float, code: str, says: str) -> None:
+    async with serving(handler) as port, http_client(open_local("box"), port, timeout_s=silence_s) as client:
+        with pytest.raises(K2Error, match=says) as raised:
+            await client.ask("GET", "/metrics")
+    assert raised.value.code == code
 
 
 @pytest.mark.parametrize("transport", ["asyncssh", "openssh"])

@@ -44,6 +44,7 @@ def test_each_gpu_is_a_row(fleet: StandingFleet, capsys: Capture) -> None:
     for words in ("power cap, hw heat", "gen4 x8", "ann: python train.py (7)", "x8 of x16"):
         assert words in hot
     assert " 0 %" in free
+    assert free.split()[-1] == "free", "as the screen says it"
     assert "GPU is lost" in lost
     assert "GiB" not in lost, "unknown is no figure"
     assert [row.split()[:2] for row in others] == [["gpu-b", "0"], ["gpu-b", "1"]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 
 import pytest
 
@@ -16,6 +17,18 @@ LOST = K2Error("gpu-a: connection refused", code="refused", subject="gpu-a", hin
 def speak(*, as_json: bool) -> tuple[Output, io.StringIO, io.StringIO]:
     out, err = io.StringIO(), io.StringIO()
     return Output(as_json=as_json, out=out, err=err), out, err
+
+
+def test_what_watches_ends_when_its_reader_is_gone() -> None:
+    """A pipe that nobody reads: it has nothing to write for hours, and must not stay behind all the same."""
+    reads, writes = os.pipe()
+    with os.fdopen(writes, "w") as out:
+        output = Output(as_json=False, out=out)
+        output.want_reader()
+        os.close(reads)
+        with pytest.raises(BrokenPipeError):
+            output.want_reader()
+    Output(as_json=False, out=io.StringIO()).want_reader()
 
 
 def test_an_error_for_people_goes_to_standard_error_with_its_way_out() -> None:

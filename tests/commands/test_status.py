@@ -85,6 +85,13 @@ def test_what_nobody_knows_is_null_and_not_said(capsys: Capture) -> None:
     assert spoken(fleet, capsys).splitlines() == ["1 node: 1 up", "1 server: 1 down", "0 open alerts"]
 
 
+def test_alerts_that_nobody_watches_for_are_not_said_to_be_none(fleet: StandingFleet, capsys: Capture) -> None:
+    fleet.somebody_watches = False
+    assert spoken(fleet, capsys).splitlines()[-1] == "alerts: not known, for no k2tui is open that watches"
+    assert told(main, fleet, capsys, "status")["alerts"] == {"open": None, "newest": []}
+    assert spoken(fleet, capsys, "--line") == "k2: 3● 1◐ 1✗ 1? 1 lost 1284 tok/s q2\n"
+
+
 def test_many_alerts_are_counted(capsys: Capture) -> None:
     fleet = standing()
     fleet.alerts_now = [replace(HOT, subject=f"gpu/gpu-a/{index}") for index in range(12)]

@@ -26,6 +26,10 @@ HARMLESS = [
     "[2026-11-29 16:32:19 TP0] Using default MoE kernel config. Performance might be sub-optimal!",
     "[2026-11-29 16:32:19 TP0] Custom allreduce is disabled because it's not supported on PCIe-only GPUs.",
     "[W1129 16:33:19.123 ProcessGroupNCCL.cpp:1479] Warning: WARNING: destroy_process_group() was not called",
+    '[2026-11-29 16:32:19] INFO:     127.0.0.1:38152 - "GET /v1/loads HTTP/1.1" 200 OK',
+    '[2026-11-29 16:32:19] INFO:     127.0.0.1:38152 - "GET /metrics HTTP/1.1" 404 Not Found',
+    '[2026-11-29 16:32:19] INFO:     127.0.0.1:38152 - "GET /server_info HTTP/1.1" 200 OK',
+    '[2026-11-29 16:32:19] INFO:     127.0.0.1:38152 - "GET /get_load HTTP/1.1" 200 OK',
     "[2026-11-29 16:32:19] Endpoint '/get_server_info' is deprecated and will be removed in a future version.",
 ]
 

@@ -115,6 +115,25 @@ SERVES = replace(STARTED, phase=LaunchPhase.READY, kind=LaunchKind.READY)
 FAILED = replace(STARTED, kind=LaunchKind.CRASHED)
 
 
+def test_somebody_elses_server_that_generates_for_others_is_ready() -> None:
+    def said(*, found: bool | None, launch: Launch | None, generates: bool) -> ServerStatus:
+        return server_status(
+            seen_age_s=0.1,
+            link_up=True,
+            run=ALIVE,
+            launch=launch,
+            proof=None,
+            found=found,
+            http_ok=True,
+            generates=generates,
+        )
+
+    assert said(found=True, launch=None, generates=True) is ServerStatus.READY
+    assert said(found=True, launch=SERVES, generates=False) is ServerStatus.UNPROVED
+    assert said(found=True, launch=FAILED, generates=True) is ServerStatus.CRASHED
+    assert said(found=None, launch=SERVES, generates=True) is ServerStatus.UNPROVED  # our own is asked a question
+
+
 @pytest.mark.parametrize(
     ("found", "launch", "http_ok", "proof", "status"),
     [

@@ -11,6 +11,7 @@ from k2tui.core.absence import Absence
 from k2tui.core.alerts import Alert
 from k2tui.core.errors import ExitCode, K2Error
 from k2tui.core.events import Event, Severity
+from k2tui.core.found import FoundServer
 from k2tui.core.launch import PHASES, Advice, Cause, Launch, LaunchKind, LaunchPhase, PhaseSpan, Progress
 from k2tui.core.link import LinkPhase, LinkState
 from k2tui.core.pace import Shown
@@ -74,6 +75,8 @@ class FakeFleet:
         self.hold = False
         self.shown = Shown()
         self.alerts_now: list[Alert] = []
+        self.somebody_watches = True
+        """A k2tui with a screen is open, so that alerts are known to plain commands."""
         self.acknowledged: list[Alert] = []
         self.samples: dict[SeriesKey, Samples] = {}
         """What `recent` and `past` know."""
@@ -181,6 +184,9 @@ class FakeFleet:
     def alerts(self) -> Sequence[Alert]:
         return self.alerts_now
 
+    async def kept_alerts(self) -> Sequence[Alert] | None:
+        return self.alerts_now if self.somebody_watches else None
+
     def acknowledge(self, alert: Alert) -> None:
         self.acknowledged.append(alert)
         self.alerts_now = [
@@ -218,6 +224,18 @@ class FakeFleet:
     def set(self, name: str, **changes: Any) -> None:
         """A server's view changes."""
         self._servers[name] = replace(self._servers[name], seen_at=self.clock.at, **changes)
+        self.revision += 1
+
+    def find(self, name: str, found: FoundServer) -> None:
+        """Somebody else started a server on the first node."""
+        settings = ServerSettings(name, next(iter(self._nodes)), engine=found.engine, port=found.port)
+        self._servers[name] = ServerView(settings, ServerStatus.READY, found=found)
+        self._rings[name] = LineRing()
+        self.revision += 1
+
+    def lose(self, name: str) -> None:
+        """It ended, and nothing is left to show of it."""
+        del self._servers[name]
         self.revision += 1
 
     def log(self, name: str, *lines: str) -> None:

@@ -17,7 +17,7 @@ from k2tui.core.series import UsualRate
 from k2tui.core.serving import ServingReading
 from k2tui.core.settings import AlertSettings, NodeSettings, ServerSettings
 from k2tui.core.views import NodeView, ServerStatus, ServerView
-from k2tui.services.alarm import COMMANDS, PER_S, Alarm, CommandRunner
+from k2tui.services.alarm import COMMANDS, PER_S, WATCHED_S, Alarm, CommandRunner
 from k2tui.services.doors import EventHistory, RateBaseline
 from tests.fakes.clock import FakeClock
 from tests.fakes.events import MemoryEvents
@@ -268,6 +268,26 @@ async def test_a_crash_at_a_known_time_has_one_key_and_still_runs_one_command() 
         each.look()
     await asyncio.gather(*(each.alarm.close() for each in desks))
     assert len(runner.ran) == len(store.alerts) == 1
+
+
+async def test_a_plain_command_reads_what_a_k2tui_that_watches_keeps_and_raises_nothing() -> None:
+    store, runner = MemoryEvents(), Runner()
+    one, plain = desk(store), desk(store, runner)
+    await ready(one)
+    one.see("kimi", ServerStatus.CRASHED)
+    one.look()
+    await until(lambda: store.alerts)
+    assert await plain.alarm.kept((), ()) is None  # no k2tui ever said that it looks
+    store.left = plain.clock.time()
+    views = tuple(one.nodes.values()), tuple(one.servers.values())
+    assert await plain.alarm.kept(*views) == tuple(store.alerts.values())
+    assert await plain.alarm.kept((), ()) == ()  # of another config
+    plain.clock.advance(WATCHED_S + 1)
+    assert await plain.alarm.kept(*views) is None
+    store.broken = True
+    assert await plain.alarm.kept(*views) is None
+    assert runner.ran == []
+    assert await desk().alarm.kept(*views) is None
 
 
 async def test_what_was_acknowledged_elsewhere_is_acknowledged_here() -> None:

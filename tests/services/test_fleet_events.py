@@ -37,7 +37,11 @@ def test_a_crash_is_told_with_its_line() -> None:
     cause = Cause("torch.OutOfMemoryError: CUDA out of memory", 12, "TP3", "oom_weights")
     launch = Launch(phase=LaunchPhase.WEIGHTS, kind=LaunchKind.CRASHED, cause=cause)
     told = ServerTeller("kimi").of_view(ServerView(KIMI, ServerStatus.CRASHED, launch=launch))
-    assert told == ("kimi", "crashed in weights: torch.OutOfMemoryError: CUDA out of memory", Severity.BAD)
+    words = (
+        "crashed in weights: GPU memory ran out while the weights were loaded:"
+        " torch.OutOfMemoryError: CUDA out of memory"
+    )
+    assert told == ("kimi", words, Severity.BAD)
 
 
 def test_while_k2tui_changes_it_the_verb_tells() -> None:

@@ -19,7 +19,7 @@ from k2tui.ui.screens.server import ServerScreen
 from k2tui.ui.widgets.pane import Pane
 from tests.fakes.fleet import DAY, FakeFleet, connected, gpus, reading, settings_of
 from tests.ui.helpers import app_on, gone, rows_of, screen_text, shows, until
-from tests.ui.working import one_box
+from tests.ui.working import found, one_box
 
 SIZES = [(200, 50), (120, 40), (80, 24)]
 SHARDS = Progress(51, 64, "shards", "Loading safetensors checkpoint shards")
@@ -320,6 +320,23 @@ async def test_two_servers_of_a_box_can_be_sorted_and_marked() -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("o", "t", "space")
         await shows(pilot, "by state", "1 marked")
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+async def test_what_somebody_else_started_meanwhile_is_listed_beside_the_only_server(size: tuple[int, int]) -> None:
+    fleet = connected(settings_of())
+    app = app_on(fleet)
+    async with app.run_test(size=size) as pilot:
+        await shows(pilot, "not running")
+        assert "◇" not in screen_text(app)
+        fleet.find("sglang-31555", found())
+        await shows(pilot, "○ down", "◇ sglang-31555")
+        await pilot.press("j", "i")
+        await shows(pilot, "[servers.sglang-31555]")
+        await pilot.press("escape")
+        fleet.lose("sglang-31555")
+        await gone(pilot, "sglang-31555")
+        assert getattr(app.screen.focused, "id", None) == "log"
 
 
 async def test_one_server_is_no_list_to_sort_or_mark() -> None:

@@ -194,6 +194,14 @@ async def test_enter_reads_one_whole(keys: tuple[str, ...], text: str) -> None:
         await shows(pilot, text)
 
 
+async def test_one_event_is_no_events() -> None:
+    fleet = connected(settings_of())
+    fleet.tell("kimi", "ready")
+    app = events_on(fleet)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shows(pilot, "│ 1 event │")
+
+
 # ---- events
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from k2tui.core.absence import Absence
@@ -11,7 +13,7 @@ from k2tui.ui.scene import Scene
 from k2tui.ui.screens.fleet import FleetScreen
 from k2tui.ui.widgets.grid import columns_for, fitted, grid_rows, measures
 from k2tui.ui.widgets.rows import ServerRows
-from tests.fakes.fleet import DAY, connected, settings_of
+from tests.fakes.fleet import DAY, connected, gpus, reading, settings_of
 from tests.ui.helpers import FakeCopier, app_on, gone, rows_of, shows, until
 from tests.ui.working import ARGV, troubled, working
 
@@ -29,10 +31,10 @@ async def test_what_the_servers_do_stands_in_their_rows(size: tuple[int, int]) -
 async def test_the_first_line_adds_up_what_all_do_and_counts_alerts() -> None:
     app = app_on(working())
     async with app.run_test(size=(200, 50)) as pilot:
-        await shows(pilot, "692 tok/s total", "queue 8", "!1")
+        await shows(pilot, "692 tok/s total", "queue 8", "! 1 alert")
         await pilot.press("A")
         await shows(pilot, "acknowledged 1 alert")
-        await gone(pilot, "!1")
+        await gone(pilot, "! 1 alert")
         await pilot.press("A")
         await shows(pilot, "no alert waits")
 
@@ -256,6 +258,24 @@ async def test_a_foreign_server_is_marked_and_its_verbs_say_why_not() -> None:
         assert fleet.asked == []
 
 
+async def test_the_last_line_of_a_foreign_server_offers_to_adopt_it_and_no_verb() -> None:
+    app = app_on(working())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shows(pilot, "r restart  s stop")
+        await pilot.press("G")
+        await shows(pilot, "enter open  i adopt  l log")
+        assert "restart" not in rows_of(app)[-1]
+
+
+async def test_memory_of_eight_large_gpus_is_not_cut_off() -> None:
+    fleet = working()
+    large = tuple(replace(gpu, memory_used_mib=121_900.0, memory_total_mib=143_771.0) for gpu in gpus(8))
+    fleet.read("gpu-b", reading(fleet.clock, large))
+    app = app_on(fleet)
+    async with app.run_test(size=(200, 50)) as pilot:
+        await shows(pilot, "0.9/1.1 T")
+
+
 async def test_i_shows_the_config_that_adopts_it_and_y_copies_that() -> None:
     copier = FakeCopier()
     app = app_on(working(), copier=copier)
@@ -312,4 +332,4 @@ async def test_acknowledging_takes_the_look_back_away_too() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await shows(pilot, "Since you left")
         await pilot.press("A")
-        await gone(pilot, "Since you left", "!1")
+        await gone(pilot, "Since you left", "! 1 alert")

@@ -47,7 +47,7 @@ async def test_every_state_is_told_by_a_word(size: tuple[int, int]) -> None:
 async def test_the_first_line_counts() -> None:
     app = app_on(mixed())
     async with app.run_test(size=(200, 50)) as pilot:
-        await shows(pilot, "5 nodes  1 out of reach", "● 1 ready", "✗ 1 crashed", "40 GPU", "VRAM 3.4/3.8 T")
+        await shows(pilot, "5 nodes  1 out of reach", "● 1 ready", "✗ 1 crashed", "32 GPU", "VRAM 2.8/3.0 T")
 
 
 async def test_the_selection_moves_preview_and_gpus() -> None:

@@ -72,7 +72,7 @@ async def test_times_at_which_nobody_recorded_are_shaded() -> None:
         fleet: Any = app.fleet
         fleet.forms = {key: lambda _: 1.0 for key in fleet.forms}
         fleet.clock.go(REFRESH_S)
-        await gone(pilot, "░")
+        await gone(pilot, "░░")
 
 
 async def test_one_plot_at_a_time_on_a_small_screen() -> None:

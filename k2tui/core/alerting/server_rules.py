@@ -8,7 +8,7 @@ from k2tui.core.alerting.rows import ServerRow, ServingRow
 from k2tui.core.alerting.rule import Rule, opposite
 from k2tui.core.events import Severity
 from k2tui.core.views import ServerStatus
-from k2tui.core.words import PHASE_WORDS
+from k2tui.core.words import PHASE_WORDS, failure_words
 
 SLOW_DECODE, USUAL_DECODE = 0.70, 0.85
 """Shares of the usual tokens a second: below the first it is raised, above the second it is over."""
@@ -49,7 +49,7 @@ def _failed(row: ServerRow, head: str) -> str:
     launch, advice = row.server.launch, row.server.advice
     words = head if launch is None else f"{head} in {PHASE_WORDS[launch.phase]}"
     if launch is not None and launch.cause is not None:
-        words = f"{words}: {launch.cause.line.strip()}"
+        words = f"{words}: {failure_words(launch.cause.failure)}: {launch.cause.line.strip()}"
     return f"{words}; {advice[0].text}" if advice else words
 
 

@@ -21,6 +21,10 @@ NOISE: tuple[tuple[str, str], ...] = (
     ("destroy_process_group() was not called", ""),
     ("Pyspy failed", ""),
     ("Endpoint '/", r"\S+' is deprecated"),  # whoever polls the old paths
+    ('"GET /v1/loads', ""),  # k2tui's own looks
+    ('"GET /metrics', ""),
+    ('"GET /server_info', ""),
+    ('"GET /get_', r"(?:server_info|load) "),
 )
 
 _GATE = gate(word for word, _ in NOISE)

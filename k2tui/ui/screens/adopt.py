@@ -20,7 +20,7 @@ class AdoptScreen(TextScreen):
         file = path or "your config (k2tui config path says where; k2tui config init makes one)"
         rows: list[Line | str] = [
             f"{name} was {foreign_words(server)}. k2tui looks at it, and changes nothing of it.",
-            f"With these lines in {file}, k2tui can start it the next time. It does not end the one that runs: "
+            f"With these lines in {file}, a k2tui that is opened anew can start it. It does not end the one that runs: "
             "stop that as it was started, then press r here.",
             (),
             *(((line, "text"),) for line in self.toml.splitlines()),

@@ -218,7 +218,11 @@ class K2Screen(Screen[None], inherit_bindings=False):
             watched = server is not None and (server.settings.profile is None or server.found is not None)
             off = CHANGING if self.scene.read_only or watched else ()
             actions = self.k2.actions
-            self.keys.show_keys([actions[action_id] for action_id in self.shown_now()], off=off, labels=self._labels())
+            shown = [actions[action_id] for action_id in self.shown_now()]
+            if server is not None and server.found is not None:  # no verb touches it; this is what can be done
+                offered = (actions["server.adopt"] if one.id == "server.restart" else one for one in shown)
+                shown = [one for one in offered if one.id != "server.stop"]
+            self.keys.show_keys(shown, off=off, labels=self._labels())
 
     def shown_now(self) -> tuple[str, ...]:
         """The actions of the last line at this moment."""

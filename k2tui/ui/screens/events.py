@@ -72,9 +72,10 @@ class EventsScreen(MovingScreen):
     def status_row(self, scene: Scene, width: int) -> Line:
         alerts = self.k2.fleet.alerts()
         holding = sum(alert.ended_at is None for alert in alerts)
+        count = len(self._events())
         facts: list[Line] = [
             ((f"{holding} alert{'' if holding == 1 else 's'}", "warning" if holding else "text"),),
-            ((f"{len(self._events())} events", "text"),),
+            ((f"{count} event{'' if count == 1 else 's'}", "text"),),
             server_counts(scene),
         ]
         return status_line(["events"], facts, scene, width, extra=self.hold_line())

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from k2tui.core.fields import GPU_FIELDS, PROBE_PERIOD_S, gpu_fields, node_fields
 from k2tui.core.gpu_words import is_free
+from k2tui.core.link import LinkPhase
 from k2tui.core.owners import Owners
 from k2tui.core.query import Field
 from k2tui.core.views import NodeView, ServerView
@@ -114,8 +115,9 @@ class GpuRows(KeyedRows[GpuRow]):
 
     @property
     def free(self) -> int:
-        """GPUs that nobody uses."""
-        return sum(1 for node in self._by_node.values() for row in node.rows if is_free(row.node.reading, row.gpu))
+        """GPUs that nobody uses, of nodes that are there."""
+        rows = (row for node in self._by_node.values() for row in node.rows if row.node.link.phase is LinkPhase.UP)
+        return sum(1 for row in rows if is_free(row.node.reading, row.gpu))
 
 
 def _is_late(node: NodeView, now: float) -> bool:

@@ -266,6 +266,8 @@ def vram_cell(row: GridRow, scene: Scene, width: int) -> Line:
     if not used or not total or fresh is Freshness.GONE:
         return _figure(UNKNOWN, width, "muted")
     words = present.of_total(sum(used), sum(total), 1024, "G")
+    if len(words) > width:  # `952/1123 G` of eight large GPUs is `0.9/1.1 T`
+        words = f"{sum(used) / 1024**2:.1f}/{sum(total) / 1024**2:.1f} T"
     return _figure(words, width, "stale" if fresh is Freshness.DIM else "text")
 
 

@@ -176,7 +176,8 @@ class HappenedRows(Pane):
         self._shown = tuple(reversed(past.happened))
         total = len(self._shown)
         lines = [happened_line(one, total - place, past.window.span_s) for place, one in enumerate(self._shown)]
-        self.show(lines or [(("nothing is known to have happened in this time", "muted"),)])
+        legend: Line = (("░", "rule"), (" nobody recorded", "muted"))
+        self.show(lines or [(("nothing is known to have happened in this time", "muted"),)], legend)
 
 
 def happened_line(one: Annotation, number: int, span_s: float) -> Line:

@@ -199,7 +199,7 @@ def compact_lines(server: ServerView, now: float, width: int) -> list[Line]:
         _figure(present.number(serving.running), "running", role),
         _figure(present.number(serving.waiting), "waiting", waiting),
         (("KV ", "muted"), (present.percent(serving.kv_usage), "warning" if full else role)),
-        _figure(rate_words(serving.prefill_tokens_per_s), "prefill", role),
+        _figure(rate_words(serving.prefill_tokens_per_s), "tok/s prefill", role),
         (("hit ", "muted"), (present.percent(serving.cache_hit), role)),
     ]
     if serving.accept_length is not None:

@@ -78,6 +78,7 @@ def gpu_counts(scene: Scene) -> Line:
         _memory_of(node)
         for node in scene.nodes
         if node.reading.gpus_at is not None
+        and node.link.phase is LinkPhase.UP
         and freshness(scene.now - node.reading.gpus_at, PROBE_PERIOD_S) is not Freshness.GONE
     ]
     count = sum(one[1] for one in told)
@@ -108,11 +109,16 @@ def work_counts(scene: Scene) -> Line:
 
 
 def alert_mark(scene: Scene) -> Line:
-    """`!2`: alerts that hold and that nobody has acknowledged; empty when there are none."""
-    held = [alert for alert in scene.alerts if alert.is_open]
+    """`! 2 alerts`: loud ones that hold and that nobody has acknowledged; empty when there are none."""
+    held = [alert for alert in scene.alerts if alert.is_open and alert.is_loud]
     if not held:
         return ()
-    return ((f"!{len(held)}", "bad" if any(one.severity is Severity.BAD for one in held) else "warning"),)
+    return (
+        (
+            f"! {len(held)} alert{'' if len(held) == 1 else 's'}",
+            "bad" if any(one.severity is Severity.BAD for one in held) else "warning",
+        ),
+    )
 
 
 def status_line(
