@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from bench import diagnose, fleet, intake, plots, probe, screen, startup
+from bench import diagnose, fleet, intake, peers, plots, probe, screen, startup
 from bench.figures import Figure, Measurement, show
 
 PARTS: dict[str, Measurement] = {
@@ -20,6 +20,7 @@ PARTS: dict[str, Measurement] = {
     "dying": fleet.dying,
     "plots": plots.figures,
     "probe": probe.figures,
+    "peers": peers.figures,
 }
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib.util
+import sys
 from collections.abc import AsyncIterator, Iterable, Iterator
 from types import TracebackType
 from typing import Any
@@ -18,6 +20,10 @@ from k2tui.adapters.http_client import HttpClient
 from k2tui.adapters.pipes import ByteChannel, OpenChannel
 from k2tui.adapters.trouble import PortClosed
 from k2tui.core.errors import K2Error
+
+if importlib.util.find_spec("sniffio") is None:
+    # httpcore tries to import it for every lock that it makes, and each time all of sys.path is searched in vain.
+    sys.modules["sniffio"] = None  # type: ignore[assignment]  # as Python's own documentation has it
 
 CONNECTIONS = 64
 """At once, to one server."""

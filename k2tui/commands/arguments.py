@@ -108,7 +108,7 @@ def _app(commands: Commands[argparse.ArgumentParser]) -> None:
     watch.add_argument("path", metavar="[NODE:]PATH")
     demo = commands.add_parser("demo", help="the app on a simulated fleet: no GPU, no SSH, no config")
     demo.add_argument("--nodes", metavar="N", type=_count, default=4, help="simulated nodes (default 4)")
-    demo.add_argument("--fault", metavar="FAULT", help="what the simulated engine is told to do wrong")
+    demo.add_argument("--fault", metavar="FAULT", help="what an engine, or the first node, is told to do wrong")
     demo.add_argument("--check", action="store_true", help="play the whole journey without a screen")
     _json(demo)
 

@@ -27,6 +27,8 @@ class Sight(Enum):
 
 _BUSY_PERIOD_S = {Sight.FOCUSED: 2.0, Sight.ON_SCREEN: 5.0, Sight.HIDDEN: 15.0, Sight.DETACHED: 30.0}
 """Log lines carry the figures in between."""
+LOGGED_PERIOD_S = 10.0
+"""Of one of many rows, when its log tells as well."""
 _METRICS_PERIOD_S = {Sight.FOCUSED: 2.0, Sight.ON_SCREEN: 30.0}
 """`/metrics` of a real server is 100 KB, and costs twice as much as the rest of a look."""
 
@@ -40,12 +42,17 @@ def sight_of(shown: Shown, *, server: str) -> Sight:
     return Sight.ON_SCREEN if server in shown.servers else Sight.HIDDEN
 
 
-def http_period_s(sight: Sight, *, busy: bool | None, doubt: bool = False) -> float:
-    """Seconds between two looks at a server's figures. `busy` None: nobody knows yet, so it may be."""
+def http_period_s(sight: Sight, *, busy: bool | None, doubt: bool = False, log_tells: bool = False) -> float:
+    """Seconds between two looks at a server's figures. `busy` None: nobody knows yet, so it may be.
+
+    `log_tells`: batch lines of its log came just now, and say the same for nothing.
+    """
     if doubt:
         return DOUBT_PERIOD_S
     if busy is False:
         return IDLE_PERIOD_S
+    if log_tells and sight is Sight.ON_SCREEN:
+        return LOGGED_PERIOD_S
     return _BUSY_PERIOD_S[sight]
 
 

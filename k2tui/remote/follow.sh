@@ -6,6 +6,7 @@
 #   R inode                      another file stands there now; it is read from 0
 #   T inode                      the file was cut; it is read from 0
 #   M why                        missing, denied, or not-a-file; said again every 5 s
+# On stdin "pace N", where there is bash: from now on at most one D frame in N quarters of a second.
 # Needs: stat -c, tail, head, /proc. With bash an idle log costs one stat in 2 s; else a stat and a sleep in 0.25 s.
 export LC_ALL=C
 exec 2>/dev/null
@@ -22,8 +23,12 @@ fi
 
 nap() { # a quarter of a second; the end when stdin closed
   if [ "$quick" ]; then
-    read -r -t 0.25 _
-    [ $? != 1 ] || exit 0
+    words=
+    read -r -t 0.25 words
+    case $? in
+      0) case $words in "pace "[1-9]*) pace=${words#pace } ;; esac ;;
+      1) exit 0 ;;
+    esac
   else
     sleep 0.25 || sleep 1
   fi
@@ -65,7 +70,7 @@ gone() { # WHY
   nap
 }
 
-have= why= beat=20 seen= turned=0
+have= why= beat=20 seen= turned=0 pace=1
 while :; do
   if [ -z "$have" ]; then
     if [ ! -e "$f" ]; then gone missing; continue; fi
@@ -102,6 +107,8 @@ while :; do
     [ "$size" -ge "$off" ] || exit 3 # it shrank: how much of the frame was sent is not known; the reader starts anew
     printf 'E\n'
     [ "$n" = "$max" ] && continue
+    naps=1
+    while [ "$naps" -lt "$pace" ]; do nap; naps=$((naps + 1)); done
   elif [ "$beat" -ge 20 ]; then
     beat=0
     printf 'H %s %s %s\n' "$ino" "$off" "$size"

@@ -17,14 +17,14 @@ from k2tui.core.pace import Shown
 from k2tui.core.profiles import resolve
 from k2tui.core.readings import busiest
 from k2tui.core.ring import LineRing
-from k2tui.core.series import Annotation, Samples, SeriesKey
+from k2tui.core.series import Annotation, Samples, SeriesKey, node_subject, server_subject
 from k2tui.core.settings import NodeSettings, ServerSettings, Settings
 from k2tui.core.verbs import LaunchPlan, ProfileChange, VerbEvent
 from k2tui.core.views import NodeView, ServerView
 from k2tui.services.alarm import CommandRunner
 from k2tui.services.chronicle import Chronicle, Looked, PastStore
 from k2tui.services.doors import Audit, Clock, LaunchHistory, NodeLink, Script
-from k2tui.services.fleet_events import NodeTeller, ServerTeller
+from k2tui.services.fleet_events import NodeTeller, ServerTeller, Shape, node_shape, server_shape
 from k2tui.services.found_places import FoundPlaces
 from k2tui.services.gate import Gate
 from k2tui.services.gpu_details import gpu_details
@@ -71,6 +71,9 @@ class Fleet:
         self.simulated = simulated
         self.revision = 0
         """Grows with every change of any view or event; never with log lines."""
+        self.news = 0
+        """Grows with what an operator waits for: a state that changed, an event, an alert."""
+        self._shapes: dict[str, Shape] = {}
         self.gate = Gate(doors.audit, read_only=settings.read_only)
         self._doors = doors
         self._scripts = LogScripts(doors.script)
@@ -352,6 +355,7 @@ class Fleet:
 
     def _node_changed(self, node: str) -> None:
         self.revision += 1
+        self._is_news(node_subject(node), node_shape(self._rooms[node].view))
         event = self._node_tellers[node].of_link(self._rooms[node].link.state)
         if event is not None:
             self.record(*event)
@@ -400,12 +404,19 @@ class Fleet:
 
     def _changed(self) -> None:
         self.revision += 1
+        self.news += 1
 
     def _history_changed(self, name: str) -> None:
         self._watches[name].refresh()
 
+    def _is_news(self, subject: str, shape: Shape) -> None:
+        if self._shapes.get(subject) != shape:
+            self._shapes[subject] = shape
+            self.news += 1
+
     def _server_changed(self, name: str) -> None:
         self.revision += 1
+        self._is_news(server_subject(name), server_shape(self._watches[name].view))
         event = self._server_tellers[name].of_view(self._watches[name].view)
         if event is not None:
             self.record(*event)

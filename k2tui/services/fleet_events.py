@@ -5,7 +5,7 @@ from __future__ import annotations
 from k2tui.core.events import Severity
 from k2tui.core.link import LinkPhase, LinkState
 from k2tui.core.verbs import VerbEvent
-from k2tui.core.views import ServerStatus, ServerView
+from k2tui.core.views import NodeView, ServerStatus, ServerView
 from k2tui.core.words import PHASE_WORDS, failure_words
 
 Told = tuple[str, str, Severity]
@@ -20,6 +20,23 @@ _STATUS_SEVERITY = {
     ServerStatus.STALE: Severity.WARNING,
     ServerStatus.READY: Severity.GOOD,
 }
+
+Shape = tuple[object, ...]
+"""What of a node or server is worth showing at once; its figures may wait a moment."""
+
+
+def node_shape(node: NodeView) -> Shape:
+    """How the link stands, and which figures there are at all."""
+    reading = node.reading
+    told = (reading.host_at is None, len(reading.gpus), reading.no_gpus_because, reading.gpus_trouble, reading.xids)
+    return (node.link.phase, *told)
+
+
+def server_shape(server: ServerView) -> Shape:
+    """Its state, how far it came, and which figures there are at all."""
+    launch = server.launch
+    came = None if launch is None else (launch.phase, launch.kind, launch.progress)
+    return (server.status, server.doing, came, server.proof, server.serving is None, server.run, server.disagreement)
 
 
 class NodeTeller:

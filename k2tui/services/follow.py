@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -14,6 +16,8 @@ CHUNK_BYTES = 256 << 10
 """The most that is handed on at once."""
 BEFORE_BYTES = 64
 """How much of what was read last is compared after a reconnect."""
+QUICK_S = 0.25
+"""Between two looks of the script at a log that grows."""
 WAIT_S = 0.25
 """Between two looks at a link that is down."""
 SLOWEST_S = 5.0
@@ -53,8 +57,35 @@ class LogFollower:
         """Why nothing comes, when the link is up and the script does not run; None while all is well."""
         self._link, self._script, self._clock = link, script, clock
         self._before = b""
+        self._pace_s = QUICK_S
+        self._saying: set[asyncio.Future[None]] = set()
         self._stream: RemoteStream | None = None
         self._closed = False
+
+    @property
+    def pace_s(self) -> float:
+        """The least time between two pieces of a log that grows all the time."""
+        return self._pace_s
+
+    @pace_s.setter
+    def pace_s(self, seconds: float) -> None:
+        if seconds != self._pace_s:
+            self._pace_s = seconds
+            self._say_pace()
+
+    def _say_pace(self) -> None:
+        """In the background; if it does not arrive, reading tells why."""
+        stream = self._stream
+        if stream is None:
+            return
+
+        async def write() -> None:
+            with contextlib.suppress(K2Error, OSError):
+                await stream.write(f"pace {max(1, round(self._pace_s / QUICK_S))}\n".encode("ascii"))
+
+        saying = asyncio.ensure_future(write())
+        self._saying.add(saying)
+        saying.add_done_callback(self._saying.discard)
 
     async def chunks(self) -> AsyncIterator[LogChunk]:
         """For ever, or until `close`. While the link is down it waits; somebody else (a NodeWatch) brings it back."""
@@ -67,6 +98,8 @@ class LogFollower:
                 arguments = (self.path, str(self.inode), str(self.offset), self._before.hex())
                 self._stream = await self._link.open(self._script, arguments)
                 self.openings += 1
+                if self._pace_s != QUICK_S:
+                    self._say_pace()
             except K2Error as error:
                 self.trouble = error
                 await self._clock.sleep(pause_s)

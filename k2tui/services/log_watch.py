@@ -11,7 +11,7 @@ from k2tui.core.intake import LogIntake
 from k2tui.core.ring import LineRing
 from k2tui.core.runs import printable
 from k2tui.services.doors import Clock, NodeLink, Script
-from k2tui.services.follow import LogChunk, LogFollower, log_size, read_range
+from k2tui.services.follow import QUICK_S, LogChunk, LogFollower, log_size, read_range
 from k2tui.services.tasks import ended
 
 WHOLE_BYTES = 8 << 20
@@ -25,6 +25,9 @@ SLICE_BYTES = 64 << 10
 IDLE_FLUSH_S = 0.2
 """A line without its newline is looked at after this much silence (progress bars)."""
 RETRY_S = 1.0
+CALM_S = 2.0
+"""Between two pieces of a log that nobody reads, of a server that is up: a line a second would else be a packet, a
+wake-up and three processes on the node each."""
 
 
 class LogScripts:
@@ -73,6 +76,11 @@ class LogWatch:
         self._openings = 0
         self._feeding = False
         self.intake = self._new_intake()
+
+    def hurry(self, *, hurried: bool) -> None:
+        """Whether each line is wanted as soon as it is written: it loads, or somebody reads it."""
+        if self._follower is not None:
+            self._follower.pace_s = QUICK_S if hurried else CALM_S
 
     def start(self) -> None:
         """Begin to follow, in the background."""
@@ -182,8 +190,10 @@ class LogWatch:
         self._flush = asyncio.get_running_loop().call_later(IDLE_FLUSH_S, self._flush_now)
 
     def _flush_now(self) -> None:
+        before = self.intake.launch
         self._flush_intake()
-        self._tell_change()
+        if self.intake.launch is not before:
+            self._tell_change()
 
     def _flush_intake(self) -> None:
         try:

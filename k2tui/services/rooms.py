@@ -13,7 +13,7 @@ from k2tui.core.views import NodeView
 from k2tui.services.doors import Clock, NodeLink, Script
 from k2tui.services.found_servers import FoundServers, found_script
 from k2tui.services.node_watch import NodeWatch
-from k2tui.services.run_scan import RunScan
+from k2tui.services.run_scan import RunScan, watching_script
 from k2tui.services.runs import RunKeeper, RunScripts
 
 
@@ -91,7 +91,14 @@ class Furniture:
 
         keeper = RunKeeper(link, node, RunScripts(self.script))
         watch = NodeWatch(link, self.script("probe"), self.clock, probed, disks=node.disks)
-        scan = RunScan(link, keeper, clock=self.clock, on_change=scanned)
+        scan = RunScan(
+            link,
+            keeper,
+            clock=self.clock,
+            on_change=scanned,
+            watching=watching_script(self.script),
+            home=node.home,
+        )
         found = FoundServers(
             link,
             found_script(self.script),

@@ -19,7 +19,7 @@ from k2tui.core.manners import Sight, shows_capture
 from k2tui.core.ring import LineRing
 from k2tui.core.runs import Run, printable
 from k2tui.core.settings import ServerSettings
-from k2tui.core.status import answers_all_the_same, is_hung_by_silence, server_status, without_silence
+from k2tui.core.status import is_hung_by_silence, server_status, without_silence
 from k2tui.core.views import Proof, ServerStatus, ServerView
 from k2tui.services.doors import Clock, NodeLink
 from k2tui.services.log_watch import LogScripts, LogWatch
@@ -27,12 +27,14 @@ from k2tui.services.proving import Abstains, ProofManners, Proving
 from k2tui.services.serving_watch import HttpReading, ServingWatch
 from k2tui.services.subject import Schedulers, Subject
 from k2tui.services.surroundings_watch import Around, SurroundingsWatch
-from k2tui.services.tasks import ended
-from k2tui.services.witnesses import Known, statements, witnesses
+from k2tui.services.tasks import ended, is_running
+from k2tui.services.witnesses import Known, answers_after_all, statements, witnesses
 
 __all__ = ["ProofManners", "ServerWatch"]
 
 TICK_S = 1.0
+STEADY_TICK_S = 2.0
+"""Of one that is up: what its log says that is no beat is heard at once all the same."""
 _WITH_FIGURES = (ServerStatus.READY, ServerStatus.UNPROVED, ServerStatus.DEGRADED, ServerStatus.HUNG)
 
 
@@ -66,6 +68,7 @@ class ServerWatch:
         self._log_now, self._on_change, self._job_running = log_now, on_change, job_running
         self._tell, self._told = around.tell, set[str]()
         self._around = SurroundingsWatch(settings, link, around, clock=clock, gpu_busy=gpu_busy, on_change=self.refresh)
+        self._sight = sight
         self._serving = ServingWatch(link, engine=settings.engine, clock=clock, sight=sight, on_change=self.refresh)
         self._proving = Proving(link, manners, clock)
         self._subject = Subject(settings)
@@ -221,6 +224,21 @@ class ServerWatch:
             self.changed.set()
             self._on_change()
 
+    def _is_steady(self) -> bool:
+        """It is up, and nothing is being done to it: its lines are beats."""
+        launch = self.view.launch
+        up = launch is not None and launch.kind is LaunchKind.READY and self._log is not None and self._log.caught_up
+        return up and self.doing is None
+
+    def _log_moved(self) -> None:
+        """Lines came. The beats of a server that is up wait for the next tick: there are some every second."""
+        log, shown = self._log, self.view.launch
+        if log is not None and log.caught_up and shown is not None and shown.phase.order >= LaunchPhase.READY.order:
+            launch = log.intake.launch
+            if (launch.phase, launch.kind) == (shown.phase, shown.kind):
+                return
+        self.refresh()
+
     def _follow(self, path: str) -> None:
         if self._log is not None:
             task = asyncio.ensure_future(self._log.close())
@@ -232,7 +250,7 @@ class ServerWatch:
             path,
             clock=self._clock,
             log_now=self._log_now,
-            on_change=self.refresh,
+            on_change=self._log_moved,
             engine=None if self.settings.log is not None else self.settings.engine,
         )
         self._log.start()
@@ -240,7 +258,7 @@ class ServerWatch:
     async def _tick(self) -> None:
         """What only time can tell: silence, an exit, an answer that is due."""
         while True:
-            await self._clock.sleep(TICK_S)
+            await self._clock.sleep(STEADY_TICK_S if self._is_steady() else TICK_S)
             try:
                 self._look_again()
             except Exception as error:
@@ -248,12 +266,14 @@ class ServerWatch:
 
     def _look_again(self) -> None:
         self.refresh()
+        if self._log is not None:
+            self._log.hurry(hurried=not self._is_steady() or self._sight() is Sight.FOCUSED)
         self._look_around()
         if self._log is not None and self._log.problem is not None:
             self._tell_once(self._log.problem)
-        if not _is_running(self._asking) and self._owes_proof():
+        if not is_running(self._asking) and self._owes_proof():
             self._asking = asyncio.ensure_future(self._quietly(self._prove_by_itself))
-        if not _is_running(self._looking) and self._owes_look():
+        if not is_running(self._looking) and self._owes_look():
             self._looking = asyncio.ensure_future(self._quietly(self._look_at_http))
 
     def _failed(self, error: Exception) -> None:
@@ -298,7 +318,7 @@ class ServerWatch:
         launch = self._by_log = self._observed()
         if launch is not None and self._serves():
             self._serving.take_log(launch, self._silent_s())
-        answers = self._answers_all_the_same(now)
+        answers = answers_after_all(launch, self._silent_s(), self._serving, self._proving, now)
         log, subject = self._log, self._subject
         seen_at = log.seen_at if subject.is_log_alone and log is not None else subject.seen_at
         known = self._known(answers)
@@ -351,19 +371,6 @@ class ServerWatch:
             answers=answers,
         )
 
-    def _answers_all_the_same(self, now: float) -> bool:
-        """See core.status; `now` is time.monotonic."""
-        http, proof_at = self.http, self._proving.proof_at
-        if self._serving.pulse.unanswered_since is not None:
-            return False
-        return answers_all_the_same(
-            self._by_log,
-            silent_s=self._silent_s(),
-            proof=self._proving.proof,
-            proof_age_s=None if proof_at is None else now - proof_at,
-            idle_age_s=now - http.at if http is not None and http.is_idle else None,
-        )
-
     def _silent_s(self) -> float | None:
         """Seconds since the log's last progress; None where a clock is missing."""
         launch, log_now = self._by_log, self._log_now()
@@ -399,7 +406,7 @@ class ServerWatch:
         return self._serves() and self._serving.is_due()
 
     def _is_asking(self) -> bool:
-        return _is_running(self._asking) or _is_running(self._looking)
+        return is_running(self._asking) or is_running(self._looking)
 
     async def _quietly(self, ask: Callable[[], Awaitable[None]]) -> None:
         try:
@@ -430,7 +437,3 @@ class ServerWatch:
         self.view = replace(self.view, doing=doing)
         self.changed.set()
         self._on_change()
-
-
-def _is_running(task: asyncio.Task[None] | None) -> bool:
-    return task is not None and not task.done()

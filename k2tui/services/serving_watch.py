@@ -34,6 +34,9 @@ _METRICS = "/metrics"
 _NOT_THERE = (404, 405)
 _LOCKED = (401, 403)
 
+LOG_TELLS_S = 5.0
+"""A batch line that is no older carries the figures."""
+
 
 @dataclass(frozen=True, slots=True)
 class HttpReading:
@@ -175,7 +178,9 @@ class ServingWatch:
             or self._log_fell_silent(now)
             or (self._failing_since is not None and self._answered_at is not None)
         )
-        return now - self._asked_at >= http_period_s(self._sight(), busy=self.busy, doubt=doubt)
+        log_tells = self._log is not None and now - self._log.at < LOG_TELLS_S
+        period_s = http_period_s(self._sight(), busy=self.busy, doubt=doubt, log_tells=log_tells)
+        return now - self._asked_at >= period_s
 
     def is_dead(self, now: float) -> bool:
         """Its scheduler gives no sign of life, or its HTTP side stopped to answer: for long enough to be sure."""

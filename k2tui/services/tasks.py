@@ -22,3 +22,8 @@ async def ended(*tasks: asyncio.Task[Any] | None) -> None:
         for task in done:
             if not task.cancelled():
                 task.exception()
+
+
+def is_running(task: asyncio.Task[None] | None) -> bool:
+    """It was begun, and has not come to its end."""
+    return task is not None and not task.done()

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from k2tui.core.disagreement import Statements
 from k2tui.core.launch import Launch, LaunchKind
 from k2tui.core.runs import Run
-from k2tui.core.status import is_hung_by_silence
+from k2tui.core.status import answers_all_the_same, is_hung_by_silence
 from k2tui.core.views import Proof, Witness
 from k2tui.services.log_watch import LogWatch
+from k2tui.services.proving import Proving
 from k2tui.services.serving_watch import ServingWatch
 from k2tui.services.subject import Schedulers, Subject
 
@@ -27,6 +28,22 @@ class Known:
     port: int | None
     answers: bool
     """Its log is silent, and it answers all the same."""
+
+
+def answers_after_all(
+    launch: Launch | None, silent_s: float | None, serving: ServingWatch, proving: Proving, now: float
+) -> bool:
+    """Its log has been silent for so long, but it has answered since (see core.status); `now` is time.monotonic."""
+    http, proof_at = serving.http, proving.proof_at
+    if serving.pulse.unanswered_since is not None:
+        return False
+    return answers_all_the_same(
+        launch,
+        silent_s=silent_s,
+        proof=proving.proof,
+        proof_age_s=None if proof_at is None else now - proof_at,
+        idle_age_s=now - http.at if http is not None and http.is_idle else None,
+    )
 
 
 def witnesses(known: Known) -> tuple[Witness, ...]:

@@ -24,6 +24,11 @@ class FleetLike(Protocol):
     revision: int
 
     @property
+    def news(self) -> int:
+        """Grows with what an operator waits for: a state that changed, an event, an alert."""
+        ...
+
+    @property
     def settings(self) -> Settings: ...
     @property
     def events(self) -> Sequence[Event]: ...

@@ -49,12 +49,16 @@ class Scene:
         )
 
     @property
-    def good_for_s(self) -> float:
-        """Seconds until it would read otherwise with nothing new from the fleet: ages grow, clocks run."""
-        moving = any(
+    def is_moving(self) -> bool:
+        """Something is on its way: a launch, a verb, a silence that is counted."""
+        return any(
             server.status is ServerStatus.LOADING or server.doing or self._counts(server) for server in self.servers
         )
-        if moving or any(node.link.phase is LinkPhase.DOWN for node in self.nodes):
+
+    @property
+    def good_for_s(self) -> float:
+        """Seconds until it would read otherwise with nothing new from the fleet: ages grow, clocks run."""
+        if self.is_moving or any(node.link.phase is LinkPhase.DOWN for node in self.nodes):
             return 1.0
         left = LONGEST_S
         for node in self.nodes:

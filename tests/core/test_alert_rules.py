@@ -207,8 +207,8 @@ MUST: list[tuple[str, str, Severity, list[Trace], str]] = [
         "server_crashed",
         Severity.BAD,
         [server(2, **FAILED)],
-        "crashed (exit 1) in weights: GPU memory ran out while the weights were loaded: torch.OutOfMemoryError: CUDA out"
-        " of memory; use more GPUs",
+        "crashed (exit 1) in weights: GPU memory ran out while the weights were loaded: torch.OutOfMemoryError: CUDA"
+        " out of memory; use more GPUs",
     ),
     ("server_hung", "server_hung", Severity.BAD, [server(14, status=ServerStatus.HUNG)], "hung"),
     (

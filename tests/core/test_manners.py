@@ -35,6 +35,12 @@ def test_only_what_works_and_is_seen_is_asked_often(
     assert http_period_s(sight, busy=busy, doubt=doubt) == period_s
 
 
+def test_a_row_whose_log_tells_is_asked_less_often() -> None:
+    assert http_period_s(Sight.ON_SCREEN, busy=True, log_tells=True) == 10.0
+    assert http_period_s(Sight.FOCUSED, busy=True, log_tells=True) == 2.0
+    assert http_period_s(Sight.ON_SCREEN, busy=True, log_tells=True, doubt=True) == 2.0
+
+
 def test_an_idle_server_finds_at_most_two_lines_of_ours_a_minute_in_its_log() -> None:
     assert all(http_period_s(sight, busy=False) >= 30.0 for sight in Sight)
     assert all(metrics_period_s(sight, busy=False) is None for sight in Sight)

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 LEAST_WIDTH, LEAST_HEIGHT = 60, 15
 """Below this a screen only says that it is too small."""
-TICKS_BETWEEN = 5
-"""Twentieths of a second between two looks at a fleet that changes."""
+TICKS_BETWEEN, STEADY_TICKS_BETWEEN = 5, 40
+"""Twentieths of a second between two looks at a fleet that changes; where nothing is on its way, the figures of a probe
+that speaks every two seconds are not worth more. A key, an alert and a new event are shown at once."""
 ONE_PANE_WIDTH, ONE_PANE_HEIGHT = 80, 24
 """Below this one pane is shown at a time."""
 
@@ -58,6 +59,7 @@ class K2Screen(Screen[None], inherit_bindings=False):
         self.scene: Scene | None = None
         self._handlers: dict[str, str] | None = None
         self._seen_revision = -1
+        self._seen_news = -1
         self._told: Shown | None = None
         self._shown_places: Places = {}
         self._good_for = 0.0
@@ -166,16 +168,23 @@ class K2Screen(Screen[None], inherit_bindings=False):
             return False
         log = self.log_pane
         moved = log is not None and log.catch_up()
-        changed = fleet_revision != self._seen_revision and ticks >= TICKS_BETWEEN
-        if changed or ticks >= self._good_for:
+        changed = fleet_revision != self._seen_revision
+        if ticks >= (self._ticks_between() if changed else self._good_for):
             self.redraw()
         return moved
+
+    def _ticks_between(self) -> int:
+        scene, fleet = self.scene, self.k2.fleet
+        if scene is None or scene.is_moving or fleet.news != self._seen_news:
+            return TICKS_BETWEEN
+        return STEADY_TICKS_BETWEEN
 
     def redraw(self) -> None:
         """Take the scene and show it; panes paint only what differs."""
         if self.held or not self.is_attached:
             return
         self._seen_revision = self.k2.fleet.revision
+        self._seen_news = self.k2.fleet.news
         self.k2.ticks = 0
         self.scene = Scene.of(self.k2.fleet, self.k2.clock)
         self._good_for = 20 * self.scene.good_for_s
