@@ -31,7 +31,9 @@ def environment(home: Path) -> dict[str, str]:
     """Of an operator who has nothing: no config, no history."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "K2TUI_", "TMUX"))}
     kept.pop("NO_COLOR", None)
-    return {**kept, "HOME": str(home), "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+    ours = {"HOME": str(home), "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+    nobody = {"K2TUI_ONLY": "K2TUI_BENCH=nobody"}  # engines that happen to run on this machine are not measured
+    return {**kept, **ours, **nobody}
 
 
 def cpu_s(command: Sequence[str], env: Mapping[str, str], *, times: int = 5) -> float:
