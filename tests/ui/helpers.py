@@ -70,6 +70,20 @@ async def gone(pilot: Pilot[Any], *texts: str) -> None:
     await until(pilot, lambda: not any(text in screen_text(app) for text in texts), f"{texts} gone")
 
 
+async def stands_still(pilot: Pilot[Any]) -> None:
+    """Wait until the screen is the same three times in a row: what a worker or a pulse still has to draw is there."""
+    app: Any = pilot.app
+    seen, same = "", 0
+    for _ in range(PATIENCE):
+        now = screen_text(app)
+        same = same + 1 if now == seen else 0
+        if same == 3:
+            return
+        seen = now
+        await pilot.pause(0.02)
+    raise AssertionError("the screen never stands still")
+
+
 async def hear(pilot: Pilot[Any], fleet: FakeFleet, keys: Sequence[str] = ()) -> None:
     """Let a dialog's first moment go by, then press."""
     await pilot.pause()

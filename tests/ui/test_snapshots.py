@@ -16,7 +16,7 @@ from k2tui.core.link import LinkPhase
 from k2tui.core.surroundings import Surroundings
 from k2tui.core.views import ServerStatus, Witness
 from tests.fakes.fleet import PHASE_SECONDS, FakeFleet, connected, gpus, reading, settings_of
-from tests.ui.helpers import FakeCopier, app_on
+from tests.ui.helpers import FakeCopier, app_on, stands_still
 from tests.ui.working import one_box, working
 
 MADE_WITH = {"textual": "8.2.8", "rich": "15.0.0"}
@@ -144,7 +144,7 @@ def picture(
             await pilot.press(key)
             await pilot.pause()
             fleet.clock.go(key_takes_s)
-        await pilot.pause()
+        await stands_still(pilot)
 
     app = app_on(fleet, copier=FakeCopier(), **options)
     assert snap(app, terminal_size=size, run_before=settle)

@@ -10,7 +10,7 @@ from k2tui.ui.screens.base import K2Screen
 from k2tui.ui.screens.events import EventsScreen
 from k2tui.ui.screens.history import HistoryScreen
 from tests.fakes.fleet import FakeFleet
-from tests.ui.helpers import shows
+from tests.ui.helpers import shows, stands_still
 from tests.ui.pasts import AppAt, with_a_past
 from tests.ui.test_events_screen import AWAY, DISK, HOT, LOST, SLOW, Home, fleet_with
 from tests.ui.test_snapshots import SIZES, Snap, pytestmark, size_name
@@ -25,7 +25,7 @@ def picture(
         await shows(pilot, said)
         for key in keys:
             await pilot.press(key)
-        await pilot.pause()
+        await stands_still(pilot)
 
     assert snap(AppAt(screen, fleet, **options), terminal_size=size, run_before=settle)
 
