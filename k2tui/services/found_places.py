@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from k2tui.core.foreign.owner import adopts
+from k2tui.core.foreign.owner import adopts, writes_a_run_log
 from k2tui.core.found import FoundServer
 from k2tui.core.settings import ServerSettings, Settings
 from k2tui.services.found_servers import FoundNames
@@ -36,7 +36,8 @@ class FoundPlaces:
         free = [server for server in servers if server.node == node and server.name not in busy]
         placed: dict[str, FoundServer] = {}
         for one in found:
-            name = adopts(one, free)
+            # A run of some k2tui's is no server of this config because of its port: the port's lock tells whose it is.
+            name = None if writes_a_run_log(one) else adopts(one, free)
             if name is None or name in placed:
                 name = self._names.name_of(one, node)
             placed[name] = one
