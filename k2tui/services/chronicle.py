@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from k2tui.core.absence import Absence
-from k2tui.core.alerts import Alert
 from k2tui.core.events import Event, Severity
 from k2tui.core.over_time.notes import annotations_of, clock_ahead_s
-from k2tui.core.series import Annotation, Samples, SeriesKey
+from k2tui.core.series import Annotation
 from k2tui.core.settings import AlertSettings
 from k2tui.core.views import NodeView, ServerView
 from k2tui.services.absence import AbsenceWatch
@@ -123,20 +122,12 @@ class Chronicle:
         """What happened while nobody looked."""
         return self._absence.absence
 
-    async def past(self, keys: Sequence[SeriesKey], since: float, until: float, steps: int) -> tuple[Samples, ...]:
-        """Readings between two unix times, on one time axis."""
-        return await self.recorder.past(keys, since, until, steps)
-
     def annotations(self, since: float, until: float) -> tuple[Annotation, ...]:
         """Restarts, ends, alerts and the time nobody looked, oldest first."""
         ahead = {node: clock_ahead_s(offset) for node, offset in self._offsets.items() if offset is not None}
         absence = self._absence.absence
         away = None if absence is None else (absence.left_at, absence.back_at)
         return annotations_of(self._servers, self.alarm.alerts(), since, until, clocks_ahead_s=ahead, absent=away)
-
-    def acknowledge(self, alert: Alert) -> None:
-        """The operator has seen it."""
-        self.alarm.acknowledge(alert)
 
     async def close(self) -> None:
         """Write what is left; the store itself is let go of by its owner."""
