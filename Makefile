@@ -31,7 +31,7 @@ format: $(READY) ## put the code into its format
 	$(PY) -m ruff check --fix .
 
 real: $(READY) ## a real SGLang on the CPU, through a real sshd: start, proof, broken connections, stop; and made to fail
-	@scripts/need.sh sshd:openssh-server ps:procps
+	@scripts/need.sh sshd:openssh-server tmux:tmux ps:procps
 	@$(PY) -m tests.real.journey
 
 bench: $(READY) ## what k2tui costs, against its limits

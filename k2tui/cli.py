@@ -16,6 +16,7 @@ from k2tui.commands.arguments import UsageError, build_parser
 from k2tui.core.errors import ExitCode, K2Error
 
 if TYPE_CHECKING:
+    from k2tui.adapters.config_file import ConfigFile
     from k2tui.commands.output import Output
     from k2tui.commands.wires import Wires
     from k2tui.core.settings import NodeSettings, Settings
@@ -63,7 +64,7 @@ def _say_no_more() -> None:
 def _dispatch(args: argparse.Namespace) -> int:
     match args.command:
         case None:
-            return _app(args, wires(args).settings())
+            return _control_room(args)
         case "config":
             from k2tui.adapters.config_file import ConfigFile
             from k2tui.commands import config
@@ -73,10 +74,18 @@ def _dispatch(args: argparse.Namespace) -> int:
             from k2tui.commands import diagnose
 
             return diagnose.main(args)
-        case "start" | "restart" | "stop":
+        case "start" | "restart" | "undo" | "stop" | "verify" | "resume" | "adopt":
             from k2tui.commands import verbs
 
             return verbs.main(args, wires(args))
+        case "flags":
+            from k2tui.commands import flags
+
+            return flags.main(args, wires(args))
+        case "runs":
+            from k2tui.commands import runs
+
+            return runs.main(args, wires(args))
         case "nodes" | "servers":
             from k2tui.commands import tables
 
@@ -100,7 +109,7 @@ def _dispatch(args: argparse.Namespace) -> int:
         case "watch":
             from k2tui.commands.watch import watch_settings
 
-            return _app(args, watch_settings(args.path, wires(args)), watch=True)
+            return _app(args, watch_settings(args.path, wires(args)), looking_fleet, watch=True)
         case "demo":
             return _demo(args)
         case _:
@@ -109,27 +118,30 @@ def _dispatch(args: argparse.Namespace) -> int:
 
 def wires(args: argparse.Namespace) -> Wires:
     """The way to settings, fleets and scripts for a plain command."""
+    from k2tui.adapters.config_file import ConfigFile
     from k2tui.adapters.scripts import script
     from k2tui.commands.wires import Wires
 
-    return Wires(settings=lambda: load(args), fleet=real_fleet, script=script)
+    file = ConfigFile(args.config, os.environ)
+    return Wires(settings=lambda: load(args, file), fleet=partial(real_fleet, file=file), script=script)
 
 
-def load(args: argparse.Namespace) -> Settings:
+def load(args: argparse.Namespace, file: ConfigFile) -> Settings:
     """The settings of this call: flag over environment over file over default."""
     from dataclasses import replace
 
-    from k2tui.adapters.config_file import load_settings
-
-    settings = load_settings(args.config, os.environ)
+    settings = file.load()
     return replace(settings, read_only=True) if args.read_only else settings
 
 
-def real_fleet(settings: Settings) -> Fleet:
-    """A fleet on the real world."""
+def real_fleet(settings: Settings, *, file: ConfigFile | None = None) -> Fleet:
+    """A fleet on the real world; `file` is where its settings were read from, and may be written."""
+    from dataclasses import replace
+
+    from k2tui.adapters.config_writer import TomlConfigWriter
     from k2tui.services.fleet import Fleet
 
-    return Fleet(settings, real_doors())
+    return Fleet(settings, replace(real_doors(), config=None if file is None else TomlConfigWriter(file)))
 
 
 def looking_fleet(settings: Settings) -> Fleet:
@@ -138,7 +150,7 @@ def looking_fleet(settings: Settings) -> Fleet:
 
     from k2tui.services.fleet import Fleet
 
-    return Fleet(settings, replace(real_doors(), history=None, past=None, alert_runner=None))
+    return Fleet(settings, replace(real_doors(), history=None, past=None, kept_runs=None, alert_runner=None))
 
 
 def real_doors(make_link: Callable[[NodeSettings], NodeLink] | None = None) -> FleetDoors:
@@ -162,17 +174,27 @@ def real_doors(make_link: Callable[[NodeSettings], NodeLink] | None = None) -> F
         clock=RealClock(),
         history=state,
         past=state,
+        builds=state,
+        kept_runs=state,
         alert_runner=AlertCommand(),
         operator=_operator(),
     )
 
 
-def _app(args: argparse.Namespace, settings: Settings, *, watch: bool = False) -> int:
+def _control_room(args: argparse.Namespace) -> int:
+    """The app on the operator's own fleet."""
+    way = wires(args)
+    settings = way.settings()
+    return _app(args, settings, way.fleet)
+
+
+def _app(
+    args: argparse.Namespace, settings: Settings, fleet_of: Callable[[Settings], Fleet], *, watch: bool = False
+) -> int:
     from k2tui.adapters.terminal import need_terminal
 
     need_terminal()
-    fleet = looking_fleet(settings) if watch else real_fleet(settings)
-    app = _k2app(args, fleet, watch=watch)
+    app = _k2app(args, fleet_of(settings), watch=watch)
     app.run(mouse=settings.mouse)
     return _ending(app)
 
@@ -230,6 +252,8 @@ def demo_fleet(demo: DemoFleet, *, read_only: bool = False) -> Fleet:
         audit=AuditFile(demo.layout.root / "audit.jsonl", user=_operator()),
         history=state,
         past=state,
+        builds=state,
+        kept_runs=state,
         alert_runner=None,
     )
     return Fleet(replace(demo.settings, read_only=read_only), doors, simulated=True)

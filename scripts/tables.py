@@ -19,6 +19,7 @@ README = ROOT / "README.md"
 WHERE = {
     "anywhere": "anywhere",
     "server": "on a server",
+    "runs": "in the runs",
     "log": "in the log",
     "plot": "in plots",
     "sheet": "in the launch sheet",
@@ -52,12 +53,21 @@ def usage_of(parser: argparse.ArgumentParser) -> str:
         if isinstance(action, argparse._HelpAction | argparse._VersionAction | argparse._SubParsersAction):
             continue
         word = action.option_strings[0] if action.option_strings else ""
-        value = "" if action.nargs == 0 else str(action.metavar or action.dest.upper())
+        value = "" if action.nargs == 0 else _value(action)
         text = f"{word} {value}".strip()
         optional = bool(action.option_strings) or action.nargs in ("*", "?")
         many = isinstance(action, argparse._AppendAction) or action.nargs in ("*", "+")
         parts.append(f"[{text}]{'…' if many else ''}" if optional else text)
     return " ".join(parts)
+
+
+def _value(action: argparse.Action) -> str:
+    """`FILE`, `A B`, `rollback|leave|ask`."""
+    if isinstance(action.metavar, tuple):
+        return " ".join(action.metavar)
+    if action.metavar is None and action.choices is not None:
+        return "|".join(map(str, action.choices))
+    return str(action.metavar or action.dest.upper())
 
 
 def commands_table() -> str:

@@ -58,6 +58,8 @@ class ConfigFile:
         """flag | environment | default: who says where it is."""
         named = asked if asked is not None else environ.get(VARIABLE)
         self.path = Path(named).expanduser() if named else default_path()
+        self.loaded: bytes | None = None
+        """The file as `load` read it; None: there was none, or it was not read yet."""
 
     def exists(self) -> bool:
         """True when something is there, be it a broken link."""
@@ -66,16 +68,24 @@ class ConfigFile:
     def load(self, themes: Collection[str] | None = None) -> Settings:
         """The settings in it; the machine itself when there is no file and none was asked for."""
         # `config path` must not pay for the checks of what it does not read.
-        from k2tui.core.config import local_node, matching, settings_from  # noqa: PLC0415
-        from k2tui.core.toml_lines import key_lines  # noqa: PLC0415
+        from k2tui.core.config import local_node  # noqa: PLC0415
 
         if self.source == "default" and not self.exists():
             node = local_node(this_machine())
             return Settings(nodes={node.name: node})
+        data = self.read()
+        settings = self.settings_of(self.text_of(data), themes)
+        self.loaded = data
+        return settings
+
+    def settings_of(self, text: str, themes: Collection[str] | None = None) -> Settings:
+        """The settings of this text, were it in the file. Raises ConfigErrors with every line that is wrong."""
+        from k2tui.core.config import matching, settings_from  # noqa: PLC0415  as above
+        from k2tui.core.toml_lines import key_lines  # noqa: PLC0415
+
         path = str(self.path)
-        text = self._text()
         return settings_from(
-            _parsed(text, path),
+            parsed_toml(text, path),
             path=path,
             locate=key_lines(text),
             themes=themes,
@@ -114,8 +124,8 @@ class ConfigFile:
         home = self._environ.get("HOME")
         return ssh_aliases((Path(home) if home else Path.home()) / ".ssh" / "config")
 
-    def _text(self) -> str:
-        """The whole file as text; an unreadable one is one line for the operator."""
+    def read(self) -> bytes:
+        """What is in the file; an unreadable one is one line for the operator."""
         try:
             with self.path.open("rb") as stream:
                 data = stream.read(LARGEST_BYTES + 1)
@@ -129,6 +139,10 @@ class ConfigFile:
             raise self._unreadable(f"a file that can't be read ({reason})", "one that you may read") from error
         if len(data) > LARGEST_BYTES:
             raise self._unreadable("a file above 4 MiB", "a config")
+        return data
+
+    def text_of(self, data: bytes) -> str:
+        """The file's bytes as text whose lines all end in a newline, without a byte order mark."""
         try:
             text = data.decode("utf-8-sig").replace("\r\n", "\n")
         except UnicodeDecodeError as error:
@@ -183,7 +197,8 @@ def _state_dir() -> Path:
     return Path(platformdirs.user_state_dir("k2tui", appauthor=False))
 
 
-def _parsed(text: str, path: str) -> dict[str, Any]:
+def parsed_toml(text: str, path: str) -> dict[str, Any]:
+    """The document of a TOML text; a broken one is one line for the operator."""
     parser = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     try:
         document: dict[str, Any] = parser.loads(text)

@@ -68,6 +68,14 @@ def _looking(commands: Commands[argparse.ArgumentParser]) -> None:
     diagnose.add_argument("-f", "--follow", action="store_true", help="go on until it is no longer loading")
     diagnose.add_argument("--context", metavar="FILE", help="JSON: observed_at, process_alive, probe")
     _json(diagnose)
+    flags = commands.add_parser("flags", help="what a server's build, or a known release, accepts")
+    flags.add_argument("build", metavar="SERVER|ENGINE==VERSION", help="a server, sglang==0.5.9 or vllm==0.11.0")
+    flags.add_argument("name", metavar="NAME", nargs="?", help="one flag; all of them without")
+    _json(flags)
+    runs = commands.add_parser("runs", help="every run: what it changed, how long it took, what was proved, its end")
+    runs.add_argument("server", metavar="SERVER", nargs="?", help="of this server; of all of them without")
+    runs.add_argument("--compare", metavar=("A", "B"), nargs=2, help="two runs side by side, by their ids")
+    _json(runs)
     doctor = commands.add_parser("doctor", help="check the way to each node and what is there")
     doctor.add_argument("nodes", metavar="NODE", nargs="*", help="these nodes; all of them without")
     _json(doctor)
@@ -75,21 +83,50 @@ def _looking(commands: Commands[argparse.ArgumentParser]) -> None:
 
 def _changing(commands: Commands[argparse.ArgumentParser]) -> None:
     start = commands.add_parser("start", help="start a server; 0 only when a real completion came back")
-    restart = commands.add_parser("restart", help="stop a server if it runs, then start it")
+    start.add_argument("server", metavar="SERVER")
+    restart = commands.add_parser("restart", help="stop servers if they run, then start them, one after the other")
+    restart.add_argument("server", metavar="SERVER", nargs="+")
     for verb in (start, restart):
-        verb.add_argument("server", metavar="SERVER")
         verb.add_argument("--profile", metavar="P", help="another profile than the server's own")
+        verb.add_argument("--run", metavar="ID", help="begin from what this earlier run was started with")
+        verb.add_argument("--cmd", metavar="FILE", help="begin from the command line in this file, or - for stdin")
         verb.add_argument("--set", metavar="K=V", action="append", default=[], help="a flag for this start")
-        verb.add_argument("--unset", metavar="K", action="append", default=[], help="leave a flag out")
+        verb.add_argument("--unset", metavar="K", action="append", default=[], help="leave a flag or a variable out")
         verb.add_argument("--env", metavar="K=V", action="append", default=[], help="a variable for this start")
-        verb.add_argument("--dry-run", action="store_true", help="show the exact command and do nothing")
-        verb.add_argument("--no-verify", action="store_true", help="believe the log; ask for no completion")
-        verb.add_argument("--no-wait", action="store_true", help="return once it was started")
+    restart.add_argument("--parallel", action="store_true", help="all at once, whatever becomes of the first")
+    undo = commands.add_parser("undo", help="go back to the last configuration that was verified")
+    undo.add_argument("server", metavar="SERVER")
+    for verb in (start, restart, undo):
+        _launching(verb)
     stop = commands.add_parser("stop", help="stop a server; 0 when no process of it is left")
     stop.add_argument("server", metavar="SERVER")
-    for verb in (start, restart, stop):
-        verb.add_argument("--confirm", metavar="NODE", help="the node's name, when a confirmation is due")
+    resume = commands.add_parser("resume", help="end a restart that was interrupted")
+    resume.add_argument("server", metavar="SERVER")
+    ways = resume.add_mutually_exclusive_group(required=True)
+    ways.add_argument("--continue", dest="go_on", action="store_true", help="start what was planned, and prove it")
+    ways.add_argument("--undo", dest="take_back", action="store_true", help="have what ran before run again")
+    adopt = commands.add_parser("adopt", help="start a found server anew as one of yours, and write it into the config")
+    adopt.add_argument("server", metavar="SERVER")
+    for verb in (start, restart, undo, stop, resume, adopt):
+        verb.add_argument("--confirm", metavar="NODE", help="the node's name (several with commas), when one is due")
         _json(verb)
+    verify = commands.add_parser(
+        "verify", help="look at every effect that a server's flags ask for; 0 when all are there"
+    )
+    verify.add_argument("server", metavar="SERVER")
+    _json(verify)
+
+
+def _launching(verb: argparse.ArgumentParser) -> None:
+    """What can be said of every launch."""
+    verb.add_argument(
+        "--on-failure", choices=("rollback", "leave", "ask"), help="what follows a failure; ask leaves it and says how"
+    )
+    verb.add_argument("--drain", metavar="S", type=_seconds, help="let running requests end for so long: 60, 90s, 2m")
+    verb.add_argument("--force", action="store_true", help="start where the preflight says that it must fail")
+    verb.add_argument("--dry-run", action="store_true", help="show the difference and the preflight, and do nothing")
+    verb.add_argument("--no-verify", action="store_true", help="believe the log; ask for no completion")
+    verb.add_argument("--no-wait", action="store_true", help="return once it was started")
 
 
 def _config(commands: Commands[argparse.ArgumentParser]) -> None:
@@ -115,6 +152,14 @@ def _app(commands: Commands[argparse.ArgumentParser]) -> None:
 
 def _json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="for programs: one document, or a line per event")
+
+
+def _seconds(text: str) -> float:
+    units = {"s": 1.0, "m": 60.0}
+    number, unit = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1.0)
+    if not number.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no time: write 60, 90s or 2m")
+    return float(number) * unit
 
 
 def _count(text: str) -> int:

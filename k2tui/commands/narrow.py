@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from k2tui.core.errors import no_such
@@ -15,6 +15,13 @@ def only_server(settings: Settings, name: str) -> Settings:
         raise no_such("server", name, settings.servers)
     node = settings.servers[name].node
     return replace(settings, nodes={node: settings.nodes[node]}, servers={name: settings.servers[name]})
+
+
+def only_servers(settings: Settings, names: Sequence[str]) -> Settings:
+    """The settings with these servers and their nodes alone."""
+    parts = [only_server(settings, name) for name in names]
+    nodes = {name: node for part in parts for name, node in part.nodes.items()}
+    return replace(settings, nodes=nodes, servers={name: settings.servers[name] for name in names})
 
 
 def narrowed(settings: Settings, name: str) -> Settings:

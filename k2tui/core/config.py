@@ -15,7 +15,7 @@ from k2tui.core.config_findings import Findings, Schema, listed, nearest, shown
 from k2tui.core.config_profiles import PROFILE, check_profiles, engine_said, read_profile
 from k2tui.core.keymap import ACTIONS, Action, clashes, moved
 from k2tui.core.settings import NodeSettings, ProfileSettings, ServerSettings, Settings
-from k2tui.core.toml_lines import Locate
+from k2tui.core.toml_lines import KeyPath, Locate
 
 _NOT_YET = "no such key: this version has not got it yet; take it out"
 _TOP: Schema = {"theme": check.line, "read_only": check.switch, "mouse": check.switch}
@@ -47,7 +47,13 @@ _SERVER: Schema = {
     "profile": check.name,
     "log": check.home_path,
     "on_crash": check.on_crash,
+    "supervisor": check.one_of("setsid", "systemd", "tmux", "docker"),
+    "image": check.image,
+    "on_failure": check.one_of("ask", "rollback", "leave"),
+    "drain": check.duration,
 }
+_FIELDS: Mapping[str, str] = {"drain": "drain_s"}
+"""Keys of a server whose setting has its unit in the name."""
 _NAMED: Mapping[str, Schema] = {"nodes": _NODE, "servers": _SERVER, "profiles": PROFILE}
 _RESERVED: Mapping[str, Mapping[str, str]] = {
     "": {"matrix": _NOT_YET, "jobs": _NOT_YET},
@@ -196,8 +202,9 @@ def _server(
     if profile is not None and "log" in table:
         expected = "profile or log, not both: what k2tui starts has a log of its own"
         findings.add((*at, "log"), shown((), table["log"]), expected)
+    _check_image(findings, at, table)
     restarts, window_s = table.get("on_crash", (0, 0.0))
-    rest = {key: value for key, value in table.items() if key != "on_crash"}
+    rest = {_FIELDS.get(key, key): value for key, value in table.items() if key != "on_crash"}
     server = ServerSettings(name=name, on_crash_restarts=restarts, on_crash_window_s=window_s, **{"node": "", **rest})
     said = engine_said(profiles, profile)
     if said is None or said == server.engine:
@@ -206,6 +213,16 @@ def _server(
         expected = f'"{said}": that is what the command of profile {profile} starts'
         findings.add((*at, "engine"), shown((), server.engine), expected)
     return replace(server, engine=said)
+
+
+def _check_image(findings: Findings, at: KeyPath, table: Mapping[str, Any]) -> None:
+    """Docker needs an image, and nothing else has a use for one."""
+    is_docker = table.get("supervisor") == "docker"
+    if is_docker and "image" not in table and not findings.touches((*at, "image")):
+        findings.add((*at, "image"), "nothing", 'the name of an image: supervisor = "docker" runs it in one')
+    if not is_docker and "image" in table and not findings.touches((*at, "supervisor")):
+        expected = 'supervisor = "docker" beside it: nothing else runs in an image'
+        findings.add((*at, "image"), shown((), table["image"]), expected)
 
 
 def _keys(findings: Findings, value: object, actions: Sequence[Action]) -> dict[str, str]:

@@ -15,9 +15,11 @@ Reader = Callable[[object], Any]
 """Turns a value of the document into a setting, or raises UnfitError."""
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}")
+_IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,254}")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _HIGHEST_GPU = 1023
 _RESTART = re.compile(r"restart:(\d{1,3})/(\d{1,6})(s|m|h|d)")
+_DURATION = re.compile(r"(\d{1,6})(s|m|h|d)")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _KEY_MODIFIER = re.compile(r"(?:ctrl|shift|alt|super|hyper|meta)\+")
 _KEY_NAMES = frozenset(
@@ -170,6 +172,21 @@ def on_crash(value: object) -> tuple[int, float]:
     if found is None or int(found[1]) == 0 or int(found[2]) == 0:
         raise UnfitError('"stay", or "restart:N/TIME" such as "restart:2/1h" (30s, 5m, 1h, 1d)')
     return int(found[1]), float(int(found[2]) * _SECONDS[found[3]])
+
+
+def duration(value: object) -> float:
+    """`60s`, `2m`: a duration in seconds; `0s` is none."""
+    found = _DURATION.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        raise UnfitError('a TIME in quotes, such as "60s" (30s, 5m, 1h, 1d)')
+    return float(int(found[1]) * _SECONDS[found[2]])
+
+
+def image(value: object) -> str:
+    """The name of a container image: one word that docker can't take for an option."""
+    if not isinstance(value, str) or _IMAGE.fullmatch(value) is None:
+        raise UnfitError('the name of an image, such as "lmsysorg/sglang:v0.5.9"')
+    return value
 
 
 def command(value: object) -> str:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from k2tui.core.commandline import parse_command
 from k2tui.core.config_alerts import alerts_document
+from k2tui.core.flags import arguments
 from k2tui.core.profiles import command_text, resolve
 from k2tui.core.secrets import MASK, is_secret_name, mask, masked_argv, masked_env
 from k2tui.core.settings import NodeSettings, ProfileSettings, ServerSettings, Settings
 
+_LONG_COMMAND = 100
+"""Characters of a command that still read well on one line."""
 _UNITS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
 
 
@@ -62,6 +67,40 @@ def gpus_text(gpus: tuple[int, ...]) -> str:
     return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
+def duration_text(seconds: float) -> str:
+    """`90s`, `2m`: whole seconds as the config writes a TIME, in the largest unit that fits."""
+    unit, size = next((unit, size) for unit, size in _UNITS if seconds % size == 0)
+    return f"{int(seconds // size)}{unit}"
+
+
+def profile_table(profile: ProfileSettings) -> dict[str, Any]:
+    """The table that gives this profile, as one writes it: only what it says, a long command a flag a line.
+
+    Secrets are in it.
+    """
+    table = {key: _listed(value) for key, value in _table(profile).items()}
+    return {**table, "cmd": _laid_out(table["cmd"])} if "cmd" in table else table
+
+
+def _laid_out(command: str) -> str:
+    """A long command on one line as several that mean the same."""
+    if "\n" in command or len(command) <= _LONG_COMMAND:
+        return command
+    pasted = parse_command(command)
+    taken = arguments(pasted.argv)
+    words = [f"{name}={shlex.quote(value) if value else ''}" for name, value in pasted.env.items()]
+    words += [shlex.join(taken.head), *(shlex.join(part.tokens) for part in taken.parts)]
+    lines = " \\\n  ".join(words) + "\n"
+    again = parse_command(lines)
+    return lines if (again.env, again.argv) == (pasted.env, pasted.argv) else command
+
+
+def _listed(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _listed(item) for key, item in value.items()}
+    return [_listed(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
 def _table(settings: NodeSettings | ProfileSettings) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for field in fields(settings):
@@ -75,12 +114,13 @@ def _server(server: ServerSettings) -> dict[str, Any]:
     found = {
         field.name: getattr(server, field.name)
         for field in fields(server)
-        if field.name not in ("name", "gpus") and not field.name.startswith("on_crash")
+        if field.name not in ("name", "gpus", "drain_s") and not field.name.startswith("on_crash")
     }
     found["gpus"] = gpus_text(server.gpus) or None
     if server.on_crash_restarts:
-        unit, size = next((unit, size) for unit, size in _UNITS if server.on_crash_window_s % size == 0)
-        found["on_crash"] = f"restart:{server.on_crash_restarts}/{int(server.on_crash_window_s // size)}{unit}"
+        found["on_crash"] = f"restart:{server.on_crash_restarts}/{duration_text(server.on_crash_window_s)}"
+    if server.drain_s:
+        found["drain"] = duration_text(server.drain_s)
     return {key: value for key, value in found.items() if value is not None}
 
 

@@ -7,25 +7,20 @@ from dataclasses import replace
 
 from k2tui.core.facts import ArgsSeen, Remarked
 from k2tui.core.families import family_of
+from k2tui.core.flag_knowledge import dead_flags
 from k2tui.core.launch import Finding, Launch, LaunchPhase
 
 _MOST = 12
 _UNSET = frozenset(("", "None", "none", "auto", "null"))
 
-_DEAD: dict[str, tuple[str, str]] = {
-    "num_continuous_decode_steps": (
-        "1",
-        "--num-continuous-decode-steps is parsed and never used: it has no effect in any version from 0.4.6 to 0.5.23.",
-    ),
-}
-"""Argument to (default, sentence): flags that no version reads."""
-
 
 def of_arguments(launch: Launch, fact: ArgsSeen) -> Launch:
     """What the arguments alone tell: parsers that are missing or of another family, flags without effect."""
     number = fact.line.number
-    for name, (default, sentence) in _DEAD.items():
-        if fact.values.get(name, default) != default:
+    for known in dead_flags(launch.engine or "sglang"):
+        default = known.default or ""
+        if fact.values.get(known.name.replace("-", "_"), default) != default:
+            sentence = f"--{known.name} has no effect: {known.basis}."
             launch = _noted(launch, Finding("dead_flag", sentence, "source", number))
     return _parsers(launch, number)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from itertools import pairwise
 
-from k2tui.core.sglang_arguments import NAMES, VERSIONS
+from k2tui.core.engine_flags import place_of, spans, versions
 
 _NEAR = 0.04
 """Share of other arguments that a build of a release may have; releases differ in a tenth of them."""
@@ -16,13 +16,8 @@ _DETOUR = 1.2
 @cache
 def arguments(version: str) -> frozenset[str]:
     """Every argument of that version by its name in `server_args`; of the nearest older one for a version between."""
-    place = _place(version)
-    return frozenset(
-        name
-        for span, names in NAMES.items()
-        if place is not None and VERSIONS.index(span.split()[0]) <= place <= VERSIONS.index(span.split()[1])
-        for name in names.split()
-    )
+    place = place_of("sglang", version)
+    return frozenset() if place is None else _by_place()[place]
 
 
 @cache
@@ -31,11 +26,17 @@ def ages(name: str) -> tuple[str, str | None] | None:
 
     None for a name that no known version has.
     """
-    for span, names in NAMES.items():
-        if name in names.split():
-            first, last = span.split()
-            return first, None if last == VERSIONS[-1] else last
-    return None
+    known = versions("sglang")
+    places = [place for place, names in enumerate(_by_place()) if name in names]
+    if not places:
+        return None
+    return known[places[0]], None if places[-1] == len(known) - 1 else known[places[-1]]
+
+
+@cache
+def is_in_all(name: str) -> bool:
+    """From the oldest known version to the newest."""
+    return all(name in names for names in _by_place())
 
 
 @cache
@@ -46,22 +47,22 @@ def version_of(names: frozenset[str]) -> str | None:
     """
     if not names:
         return None
-    away = {version: len(arguments(version) ^ names) for version in VERSIONS}
+    away = {version: len(arguments(version) ^ names) for version in versions("sglang")}
     nearest = min(away, key=away.__getitem__)
     if away[nearest] <= _NEAR * len(arguments(nearest)):
         return nearest
-    for older, newer in pairwise(VERSIONS):
+    for older, newer in pairwise(versions("sglang")):
         if away[older] + away[newer] <= _DETOUR * len(arguments(older) ^ arguments(newer)):
             return f"{older} to {newer}"
     return None
 
 
-def _place(version: str) -> int | None:
-    wanted = _numbers(version)
-    older = [place for place, known in enumerate(VERSIONS) if _numbers(known) <= wanted]
-    return older[-1] if older else None
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    release = version.partition("rc")[0].partition(".post")[0].partition("+")[0]
-    return tuple(int(part) if part.isdigit() else 0 for part in release.split("."))
+@cache
+def _by_place() -> tuple[frozenset[str], ...]:
+    """The arguments of each known version, oldest first."""
+    found: list[set[str]] = [set() for _ in versions("sglang")]
+    for span in spans("sglang"):
+        names = {row.field for row in span.rows if row.field is not None} | set(span.fields)
+        for place in range(span.first, span.last + 1):
+            found[place] |= names
+    return tuple(map(frozenset, found))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from k2tui.core.flag_ages import ages, arguments
+from k2tui.core.flag_ages import ages, arguments, is_in_all
 from k2tui.core.launch import Launch
-from k2tui.core.sglang_arguments import VERSIONS
 
 SGLANG: Mapping[str, tuple[tuple[str, str], ...]] = {
     "fraction": (("mem_fraction_static", "--mem-fraction-static"),),
@@ -86,15 +85,10 @@ def flag_words(launch: Launch) -> Mapping[str, str]:
 def _spelling(spellings: tuple[tuple[str, str], ...], names: frozenset[str]) -> str | None:
     if names:
         return next((flag for name, flag in spellings if name in names), None)
-    always = next((flag for name, flag in spellings if _is_in_all(name)), None)
+    always = next((flag for name, flag in spellings if is_in_all(name)), None)
     if always is not None:
         return always
     newest, *older = spellings
     since = ages(newest[0])
     before = f" (before {since[0]}: {', '.join(flag for _, flag in older)})" if since and older else ""
     return f"{newest[1]}{before}"
-
-
-def _is_in_all(name: str) -> bool:
-    """From the oldest known version to the newest."""
-    return ages(name) == (VERSIONS[0], None)

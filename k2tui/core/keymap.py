@@ -19,7 +19,7 @@ class Action:
     meaning: str
     """One sentence for help and the palette."""
     scope: str = "anywhere"
-    """anywhere | server | log | plot | sheet: where it acts."""
+    """anywhere | server | runs | log | plot | sheet: where it acts."""
     command: str = ""
     """Its word after `:`; empty: the last part of the id."""
 
@@ -69,6 +69,14 @@ ACTIONS: tuple[Action, ...] = (
     Action("row.copy", ("y",), "copy", "Copy the selected or the marked rows"),
     Action("server.copy_command", ("Y",), "copy command", "Copy the exact command of the selected server", "server"),
     Action("server.restart", ("r",), "restart", "Start or restart the selected server, through a sheet", "server"),
+    Action("server.try", ("t",), "try", "Try one change on top of what runs: restart, proof, difference", "server"),
+    Action("server.try_again", (".",), "repeat", "Try the last change again, on this server", "server"),
+    Action("server.undo", ("u",), "undo", "Go back to the last verified configuration, through the sheet", "server"),
+    Action("server.verify", ("v",), "verify", "Look now at every effect that its flags ask for", "server"),
+    Action("server.runs", ("H",), "runs", "Show its runs: what was tried, how long it took, what was proved", "server"),
+    Action(
+        "runs.compare", ("c",), "compare", "Compare the two marked runs, or the selected one with the newest", "runs"
+    ),
     Action("server.stop", ("s",), "stop", "Stop the selected server, after a question", "server"),
     Action(
         "server.describe", ("d",), "describe", "Describe it: command, environment, witnesses, files, runs", "server"
@@ -96,6 +104,17 @@ ACTIONS: tuple[Action, ...] = (
     Action("sheet.take_back", ("U",), "take back", "Take back the last edit", "sheet"),
     Action("sheet.reset", ("R",), "reset", "Take back all edits", "sheet"),
     Action("sheet.profile", ("M",), "profile", "Choose another profile", "sheet"),
+    Action("sheet.save", ("W",), "save profile", "Save this as a profile in the config", "sheet", "save-profile"),
+    Action("sheet.paste", ("I",), "import command", "Begin from a pasted command line, or from a process", "sheet"),
+    Action(
+        "sheet.failure",
+        ("F",),
+        "on failure",
+        "Choose what follows a failure: ask, roll back, leave",
+        "sheet",
+        "on-failure",
+    ),
+    Action("sheet.drain", ("K",), "drain", "Let running requests end before the stop, up to a minute", "sheet"),
     Action("sheet.dry_run", ("X",), "dry run", "Say what would be done, and do nothing", "sheet"),
 )
 """All actions whose effect exists. Actions of later work are absent, not dead."""

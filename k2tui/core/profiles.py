@@ -5,11 +5,25 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from k2tui.core.builds import Build, Takes
 from k2tui.core.commandline import PastedCommand, parse_command
 from k2tui.core.errors import ExitCode, K2Error
-from k2tui.core.flags import FLAG_NAME, Arguments, arguments, flag_value, has_flag, names_of, normal, with_python
+from k2tui.core.flag_values import find_flag
+from k2tui.core.flags import (
+    FLAG_NAME,
+    Arguments,
+    arguments,
+    flag_value,
+    has_flag,
+    identity,
+    names_of,
+    normal,
+    with_python,
+)
+from k2tui.core.run_profile import run_named, started_with
+from k2tui.core.runs import Run
 from k2tui.core.secrets import MASK, masked_argv, masked_env, secret_values
 from k2tui.core.settings import FlagValue, LaunchProfile, ProfileSettings, ServerSettings, Settings
 from k2tui.core.verbs import ProfileChange
@@ -17,6 +31,7 @@ from k2tui.core.verbs import ProfileChange
 __all__ = [
     "Draft",
     "PastedCommand",
+    "Resolved",
     "chain",
     "command_lines",
     "command_text",
@@ -25,6 +40,7 @@ __all__ = [
     "has_flag",
     "parse_command",
     "resolve",
+    "resolved",
     "warnings_of",
 ]
 
@@ -38,6 +54,8 @@ _SGLANG_ENV: Mapping[str, str] = {
     "PYTHONUNBUFFERED": "1",  # a line is in the log when it is printed
 }
 _WRAP_AT = 100
+CHANGE = "this change"
+PASTED = "pasted command"
 
 
 @dataclass(frozen=True)
@@ -73,35 +91,83 @@ class Draft:
         return Draft(parts, {**joined, **(env or {})})
 
 
+Stage = tuple[str, Draft]
+"""Who gave something, and all that is given so far."""
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """What a change is put on top of."""
+
+    name: str
+    what: str
+    """The same in a sentence: `profile reason`."""
+    stages: tuple[Stage, ...]
+    setup: str | None
+    cwd: str | None
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """What a start runs, and who gave each part of it."""
+
+    profile: LaunchProfile
+    draft: Draft
+    """Before the server and k2tui add their own."""
+    sources: Mapping[str, str]
+    """`--tp-size` or a variable's name to who gave it: a profile's name, `run ID`, `pasted command`, `this change`,
+    `server`, `k2tui`."""
+
+
 def resolve(
-    settings: Settings, profile_name: str | None, server: ServerSettings, change: ProfileChange | None = None
+    settings: Settings,
+    profile_name: str | None,
+    server: ServerSettings,
+    change: ProfileChange | None = None,
+    *,
+    runs: Sequence[Run] = (),
+    build: Build | None = None,
 ) -> LaunchProfile:
-    """Exactly what a start of `server` from this profile, with this change on top, runs."""
+    """Exactly what a start of `server` from this profile, with this change on top, runs.
+
+    `runs`: of the server, for a change that begins from one of them; `build`: says which flags take several words.
+    """
+    return resolved(settings, profile_name, server, change, runs=runs, build=build).profile
+
+
+def resolved(
+    settings: Settings,
+    profile_name: str | None,
+    server: ServerSettings,
+    change: ProfileChange | None = None,
+    *,
+    runs: Sequence[Run] = (),
+    build: Build | None = None,
+) -> Resolved:
+    """The same as `resolve`, with who gave what."""
     change = change or ProfileChange()
-    name = change.profile or profile_name or server.profile
-    if name is None:
-        raise K2Error(
-            f"{server.name} has no profile",
-            code="no_profile",
-            subject=server.name,
-            hint="it is only watched; give it a profile in the config, or start it with --profile",
-            exit_code=ExitCode.USAGE,
-        )
-    draft = _changed(draft_of(settings.profiles, name, server.engine), change, server.engine, name)
+    begun = _begun(settings, profile_name, server, change, runs)
+    draft = _changed(begun.stages[-1][1], change, server.engine, begun.what, build)
+    stages = [*begun.stages, (CHANGE, draft)]
     parts, env = draft.arguments, dict(draft.env)
     if server.port is not None:
         parts = parts.with_flag("port", server.port, server.engine)
     if server.gpus:
-        env.setdefault("CUDA_VISIBLE_DEVICES", ",".join(map(str, server.gpus)))
-    if server.engine == "sglang":
-        for variable, value in _SGLANG_ENV.items():
-            env.setdefault(variable, value)
-    argv = parts.argv
-    if server.python is not None:
-        argv = with_python(argv, server.python)
-    return LaunchProfile(
-        name=name, argv=argv, env=env, setup=server.setup, cwd=server.cwd, secrets=secret_values(argv, env)
+        env.setdefault("CUDA_VISIBLE_DEVICES", _visible(server.gpus))
+    stages.append(("server", Draft(parts, dict(env))))
+    env = {**env, **{name: value for name, value in added_env(server).items() if name not in env}}
+    stages.append(("k2tui", Draft(parts, env)))
+    argv = parts.argv if server.python is None else with_python(parts.argv, server.python)
+    profile = LaunchProfile(
+        name=begun.name, argv=argv, env=env, setup=begun.setup, cwd=begun.cwd, secrets=secret_values(argv, env)
     )
+    return Resolved(profile, draft, _sources(stages, has_port=server.port is not None))
+
+
+def added_env(server: ServerSettings) -> dict[str, str]:
+    """The variables that a start of this server has in any case, unless its profile sets them otherwise."""
+    gpus = {"CUDA_VISIBLE_DEVICES": _visible(server.gpus)} if server.gpus else {}
+    return {**gpus, **(_SGLANG_ENV if server.engine == "sglang" else {})}
 
 
 def chain(profiles: Mapping[str, ProfileSettings], name: str) -> tuple[ProfileSettings, ...]:
@@ -135,13 +201,75 @@ def chain(profiles: Mapping[str, ProfileSettings], name: str) -> tuple[ProfileSe
 
 def draft_of(profiles: Mapping[str, ProfileSettings], name: str, engine: str) -> Draft:
     """The profile joined along `extends`, before a server adds its own."""
-    draft = Draft(Arguments(_HEADS[engine]))
+    return _stages_of(profiles, name, engine)[-1][1]
+
+
+def _stages_of(profiles: Mapping[str, ProfileSettings], name: str, engine: str) -> tuple[Stage, ...]:
+    """The draft as it stands after each profile of the chain."""
+    draft, stages = Draft(Arguments(_HEADS[engine])), []
     for profile in chain(profiles, name):
         if profile.cmd is not None:
-            pasted = parse_command(profile.cmd)
-            draft = Draft(arguments(pasted.argv).with_full_names(engine), pasted.env)
+            draft = _draft_of_command(parse_command(profile.cmd), engine)
         draft = draft.changed(engine, unset=profile.unset, flags=profile.flags, env=profile.env)
-    return draft
+        stages.append((profile.name, draft))
+    return tuple(stages)
+
+
+def _draft_of_command(pasted: PastedCommand, engine: str) -> Draft:
+    return Draft(arguments(pasted.argv).with_full_names(engine), pasted.env)
+
+
+def _begun(
+    settings: Settings, profile_name: str | None, server: ServerSettings, change: ProfileChange, runs: Sequence[Run]
+) -> _Begun:
+    """What the change is put on top of: a run, a pasted command, else a profile."""
+    if change.run is not None:
+        run = run_named(runs, change.run, server.name)
+        names = dict.fromkeys(name for name in (run.profile, profile_name, server.profile) if name is not None)
+        configured = [resolve(settings, name, server) for name in names if name in settings.profiles]
+        was = started_with(run, configured, (*change.unset, *change.set, *change.env))
+        draft = Draft(was.arguments, _without_added(was.env, run, server))
+        label = f"run {run.run_id}"
+        return _Begun(run.profile or label, label, ((label, draft),), was.setup, was.cwd)
+    if change.cmd is not None:
+        draft = _draft_of_command(parse_command(change.cmd), server.engine)
+        return _Begun(PASTED, f"the {PASTED}", ((PASTED, draft),), server.setup, server.cwd)
+    name = change.profile or profile_name or server.profile
+    if name is None:
+        raise K2Error(
+            f"{server.name} has no profile",
+            code="no_profile",
+            subject=server.name,
+            hint="it is only watched; give it a profile in the config, or start it with --profile",
+            exit_code=ExitCode.USAGE,
+        )
+    stages = _stages_of(settings.profiles, name, server.engine)
+    return _Begun(name, f"profile {name}", stages, server.setup, server.cwd)
+
+
+def _without_added(env: Mapping[str, str], run: Run, server: ServerSettings) -> dict[str, str]:
+    """A run's variables without what k2tui and the server gave it: they give it again, as they are now."""
+    added = added_env(replace(server, gpus=run.gpus))
+    return {name: value for name, value in env.items() if added.get(name) != value}
+
+
+def _visible(gpus: Sequence[int]) -> str:
+    return ",".join(map(str, gpus))
+
+
+def _sources(stages: Sequence[Stage], *, has_port: bool) -> dict[str, str]:
+    """Who gave each flag and variable of the last stage the value that it has."""
+    values: dict[str, object] = {}
+    givers: dict[str, str] = {}
+    for giver, draft in stages:
+        now: dict[str, object] = {f"-{identity(part.name)}": part.values for part in draft.arguments.parts if part.name}
+        now.update(draft.env)
+        givers = {name: givers[name] if values.get(name) == value else giver for name, value in now.items()}
+        values = now
+    flags = {f"--{part.name}": givers[f"-{identity(part.name)}"] for part in stages[-1][1].arguments.parts if part.name}
+    if has_port:
+        flags["--port"] = "server"
+    return {**flags, **{name: givers[name] for name in stages[-1][1].env}}
 
 
 def warnings_of(profiles: Mapping[str, ProfileSettings], name: str) -> tuple[str, ...]:
@@ -169,16 +297,16 @@ def command_lines(profile: LaunchProfile) -> tuple[str, ...]:
     return (*(f"{line} \\" for line in lines[:-1]), lines[-1])
 
 
-def _changed(draft: Draft, change: ProfileChange, engine: str, profile: str) -> Draft:
-    """The draft with an operator's change for one start."""
+def _changed(draft: Draft, change: ProfileChange, engine: str, what: str, build: Build | None) -> Draft:
+    """The draft (of `what`) with an operator's change for one start."""
     for name in change.unset:
         if not draft.has(name):
-            raise _bad_change(f"profile {profile} has no {name} to unset", f"it has {', '.join(draft.names())}")
+            raise _bad_change(f"{what} has no {name} to unset", f"it has {', '.join(draft.names())}")
     flags: dict[str, FlagValue] = {}
     for name, text in change.set.items():
         if FLAG_NAME.fullmatch(normal(name)) is None:
             raise _bad_change(f"{name!r} is no flag's name", "write it as in --set reasoning-parser=kimi_k2")
-        flags[name] = _typed(text, draft.arguments, name)
+        flags[name] = _typed(text, draft.arguments, name, build)
     for name, text in change.env.items():
         if ENV_NAME.fullmatch(name) is None:
             raise _bad_change(f"{name!r} is no variable's name", "write it as in --env NCCL_PROTO=LL")
@@ -187,16 +315,22 @@ def _changed(draft: Draft, change: ProfileChange, engine: str, profile: str) -> 
     return draft.changed(engine, unset=change.unset, flags=flags, env=change.env)
 
 
-def _typed(text: str, parts: Arguments, name: str) -> FlagValue:
-    """A value as typed: `true`, `false`, else the text; words, where the flag holds several values already."""
+def _typed(text: str, parts: Arguments, name: str, build: Build | None) -> FlagValue:
+    """A value as typed: `true`, `false`, else the text; words, where the flag takes or holds several values."""
     if "\0" in text:
         raise _bad_change(f"the value of {name} holds a NUL byte", "no program can be given one")
     if text in ("true", "false"):
         return text == "true"
     old = parts.find(name)
-    if old is not None and len(old.values) > 1 and len(text.split()) > 1:
+    has_several = old is not None and len(old.values) > 1
+    if len(text.split()) > 1 and (has_several or _takes_several(build, name)):
         return tuple(text.split())
     return text
+
+
+def _takes_several(build: Build | None, name: str) -> bool:
+    flag = find_flag(build, name)
+    return flag is not None and flag.takes is Takes.SEVERAL
 
 
 def _bad_change(message: str, hint: str) -> K2Error:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from difflib import get_close_matches
 
-from k2tui.core.flag_ages import ages, arguments
-from k2tui.core.sglang_arguments import VERSIONS
+from k2tui.core.engine_flags import versions
+from k2tui.core.flag_ages import ages, arguments, is_in_all
 
 _REFUSED = re.compile(r"unrecognized arguments: .*?(--[\w-]+)")
 _AMBIGUOUS = re.compile(r"ambiguous option: (--[\w-]+)(?:=\S*)? could match (--[^\n]+)")
@@ -28,9 +28,9 @@ def about_refused(line: str, engine: str | None, names: frozenset[str]) -> str |
         return None
     if (age := ages(name)) is not None:
         first, last = age
-        if last is None and first == VERSIONS[0]:
+        if is_in_all(name):
             return None  # every known version has it
         when = f"from {first} on" if last is None else first if first == last else f"{first} to {last}"
         return f"{flag} is a flag of SGLang {when}, and not of the version that runs here."
-    close = get_close_matches(name, names or arguments(VERSIONS[-1]), n=1, cutoff=0.75)
+    close = get_close_matches(name, names or arguments(versions("sglang")[-1]), n=1, cutoff=0.75)
     return f"SGLang has no {flag}; did you mean --{close[0].replace('_', '-')}?" if close else None

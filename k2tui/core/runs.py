@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from k2tui.core.printable import printable as printable  # noqa: PLC0414 others read a node's text with it, from here
+from k2tui.core.run_verdict_json import read_verdict
 from k2tui.core.secrets import mask, masked_argv, masked_env
 from k2tui.core.settings import LaunchProfile, ServerSettings
+from k2tui.core.verdicts import RunVerdict
 
 _NAME = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
-_FILE = re.compile(r"(.*?)/(spec\.json|state\.json|exit|stop):(.*)", re.DOTALL)
+_FILE = re.compile(r"(.*?)/(spec\.json|state\.json|exit|stop|verdict):(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +58,36 @@ class Run:
     """An operator asked it to stop (a file in the run directory says so)."""
 
     started_at: float | None = None
-    """Unix time of the node's clock."""
+    """Unix time of the node's clock; of a planned one when it was planned."""
     restarts: int = 0
     """How often the supervisor started it again after a crash."""
+    cwd: str | None = None
+    setup: str | None = None
+    """Secrets masked."""
+    why: str = "start"
+    """start | restart | try | undo | rollback | adopt."""
+    replaces: str | None = None
+    """Id of the run that it was to follow; None for a first start."""
+    is_planned: bool = False
+    """Its directory is written and nothing was started: a restart that is on its way, or that was interrupted."""
+    kept_by: str = "setsid"
+    """setsid | systemd | tmux | docker: what its supervisor is kept by."""
+    verdict: RunVerdict | None = None
+    """What was proved of it; None while nothing was."""
+    engine: str | None = None
+    """sglang | vllm."""
+    kept_as: str | None = None
+    """The name of its tmux session, systemd unit or container; None under setsid, and while it is planned."""
 
     @property
     def log_path(self) -> str:
         """The run's one log file on the node."""
         return f"{self.directory}/log"
+
+    @property
+    def attach(self) -> str | None:
+        """What shows its log in a terminal on the node; None where nothing can be attached to."""
+        return f"tmux attach -t {shlex.quote(f'={self.kept_as}')}" if self.kept_by == "tmux" and self.kept_as else None
 
 
 def directory_name(server: str) -> str:
@@ -79,7 +105,15 @@ def server_name(directory: str) -> str:
     return plain.decode("utf-8", "replace")
 
 
-def spec_json(server: ServerSettings, profile: LaunchProfile, *, port: int, started_by: str) -> str:
+def spec_json(
+    server: ServerSettings,
+    profile: LaunchProfile,
+    *,
+    port: int,
+    started_by: str,
+    why: str = "start",
+    replaces: str | None = None,
+) -> str:
     """What a run is, on one line of ASCII, secrets masked; the node puts the run id in front."""
     known = profile.secrets
     spec = {
@@ -89,6 +123,9 @@ def spec_json(server: ServerSettings, profile: LaunchProfile, *, port: int, star
         "gpus": list(server.gpus),
         "profile": profile.name,
         "started_by": started_by,
+        "why": why,
+        "replaces": replaces,
+        "kept_by": server.supervisor,
         "cwd": profile.cwd,
         "setup": None if profile.setup is None else mask(profile.setup, known),
         "on_crash_restarts": server.on_crash_restarts,
@@ -101,11 +138,11 @@ def spec_json(server: ServerSettings, profile: LaunchProfile, *, port: int, star
 
 def parse_scan(output: bytes) -> tuple[Run, ...]:
     """The runs in the words of `k2_tell` (remote/runs.sh), newest first. What can't be read is left out."""
-    alive: dict[str, bool] = {}
+    alive: dict[str, str] = {}
     files: dict[str, dict[str, str]] = {}
     for line in output.decode("utf-8", "replace").split("\n"):
-        if line.startswith("run ") and line[4:6] in ("0 ", "1 "):
-            alive[line[6:]] = line[4] == "1"
+        if line.startswith("run ") and line[4:6] in ("0 ", "1 ", "p "):
+            alive[line[6:]] = line[4]
         elif (found := _FILE.fullmatch(line)) and found[1] in alive:
             files.setdefault(found[1], {}).setdefault(found[2], found[3])
     runs = [_run(directory, living, files.get(directory, {})) for directory, living in alive.items()]
@@ -117,17 +154,14 @@ def is_whole(output: bytes) -> bool:
     return output.rstrip().endswith(b"k2end")
 
 
-def printable(text: str) -> str:
-    """What a node's process calls itself, fit for a terminal: whatever is not printable is a blank."""
-    return text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)
-
-
-def _run(directory: str, alive: bool, files: Mapping[str, str]) -> Run | None:
+def _run(directory: str, lives: str, files: Mapping[str, str]) -> Run | None:
     parts = directory.rsplit("/", 2)
-    state, spec = _object(files.get("state.json")), _object(files.get("spec.json")) or {}
+    is_planned = lives == "p"
+    spec, state = _object(files.get("spec.json")) or {}, {} if is_planned else _object(files.get("state.json"))
     if state is None or len(parts) != 3:
         return None
     boot = state.get("boot_id")
+    kept_by = _text(spec.get("kept_by")) or _text(state.get("kept_by")) or "setsid"
     env = spec.get("env")
     code, ended_at = _exit(files.get("exit"))
     return Run(
@@ -137,7 +171,7 @@ def _run(directory: str, alive: bool, files: Mapping[str, str]) -> Run | None:
         supervisor=_identity(boot, state.get("supervisor_pid"), state.get("supervisor_start_ticks")),
         child=_identity(boot, state.get("child_pid"), state.get("child_start_ticks")),
         session_id=_int(state.get("session_id")),
-        alive=alive,
+        alive=lives == "1",
         port=_int(spec.get("port")),
         gpus=tuple(gpu for gpu in map(_int, _list(spec.get("gpus"))) if gpu is not None),
         argv=tuple(map(str, _list(spec.get("argv")))),
@@ -147,14 +181,24 @@ def _run(directory: str, alive: bool, files: Mapping[str, str]) -> Run | None:
         exit_code=code,
         ended_at=ended_at,
         stop_asked="stop" in files,
-        started_at=_int(state.get("started_at")),
+        started_at=_int((spec if is_planned else state).get("started_at")),
         restarts=_int(state.get("restarts")) or 0,
+        cwd=_text(spec.get("cwd")),
+        setup=_text(spec.get("setup")),
+        why=_text(spec.get("why")) or "start",
+        replaces=_text(spec.get("replaces")),
+        is_planned=is_planned,
+        kept_by=kept_by,
+        verdict=read_verdict(files.get("verdict", "")),
+        engine=_text(spec.get("engine")),
+        kept_as=_text(state.get("kept_as")) or None,
     )
 
 
-def _age(run: Run) -> tuple[str, int]:
+def _age(run: Run) -> tuple[str, bool, int]:
     """What sorts runs by their start: the second in the id, and within one second the supervisor's start."""
-    return run.run_id.rpartition("-")[0], 0 if run.supervisor is None else run.supervisor.start_ticks
+    started = 0 if run.supervisor is None else run.supervisor.start_ticks
+    return run.run_id.rpartition("-")[0], run.is_planned, started
 
 
 def _object(text: str | None) -> dict[str, object] | None:

@@ -48,6 +48,14 @@ class ServerSettings:
     on_crash_restarts: int = 0
     """How often the supervisor may start it again within `on_crash_window_s`; 0 = stay down."""
     on_crash_window_s: float = 0.0
+    supervisor: str = "setsid"
+    """setsid | systemd | tmux | docker: what keeps its supervisor on the node."""
+    image: str | None = None
+    """With docker: what it runs in."""
+    on_failure: str = "ask"
+    """ask | rollback | leave: what follows a restart that failed."""
+    drain_s: float = 0.0
+    """How long running requests may go on before a restart stops it."""
 
 
 @dataclass(frozen=True)

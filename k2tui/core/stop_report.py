@@ -26,6 +26,10 @@ class StopReport:
     """False: nothing of it lived when the stop began."""
     asked: tuple[int, ...] = ()
     """Pids that got SIGTERM from the stop itself."""
+    quit: tuple[int, ...] = ()
+    """Pids that got SIGQUIT after the grace: the engine ends its own tree on it and writes its crash dump."""
+    container: tuple[str, ...] = ()
+    """Signals that its container got: TERM, KILL."""
     killed: tuple[Found, ...] = ()
     """What had to be killed after the grace."""
     left: tuple[Found, ...] = ()
@@ -49,6 +53,10 @@ class StopReport:
     def sentence(self) -> str:
         """One sentence for a person."""
         said = [self._end()]
+        if self.quit:
+            said.append("it did not end within the grace and was asked to quit at once")
+        if "KILL" in self.container:
+            said.append("its container had to be killed")
         if self.killed:
             said.append(f"{len(self.killed)} had to be killed: {_named(self.killed)}")
         if self.unsupervised:
@@ -64,6 +72,8 @@ class StopReport:
         return {
             "was_running": self.was_running,
             "asked_pids": list(self.asked),
+            "quit_pids": list(self.quit),
+            "container_signals": list(self.container),
             "killed": [_json(found) for found in self.killed],
             "left": [_json(found) for found in self.left],
             "outside": [_json(found) for found in self.outside],
@@ -95,6 +105,8 @@ def parse_stop(output: bytes) -> StopReport | None:
     return StopReport(
         was_running=not {"not_running", "rebooted"} & set(words),
         asked=tuple(found.pid for found in _found(lines, "term")),
+        quit=tuple(found.pid for found in _found(lines, "quit")),
+        container=tuple(line[1] for line in lines if line[0] == "container" and line[1:2] in (["TERM"], ["KILL"])),
         killed=_found(lines, "kill"),
         left=_found(lines, "left", has_state=True),
         outside=_found(lines, "outside"),

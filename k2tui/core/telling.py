@@ -8,6 +8,7 @@ from k2tui.core.checkpoint import Checkpoint
 from k2tui.core.eta import TimeLeft
 from k2tui.core.launch import Advice, Cause, Finding, Launch, LaunchKind, Progress
 from k2tui.core.silence import Silence
+from k2tui.core.verdicts import Effect, Outcome
 from k2tui.core.views import Proof, ServerView
 from k2tui.core.words import size
 
@@ -131,11 +132,30 @@ def failure_json(view: ServerView) -> dict[str, object]:
     }
 
 
+def effect_json(effect: Effect) -> dict[str, object]:
+    """One effect for programs."""
+    return {
+        "check": effect.check,
+        "outcome": effect.outcome.value,
+        "text": effect.text,
+        "setting": effect.setting,
+    }
+
+
 def proof_json(proof: Proof) -> dict[str, object]:
-    """A proof for programs."""
+    """A proof for programs; `checks` says of each effect whether it is there, null where that is not known."""
     return {
         "ok": proof.ok,
-        "checks": [{"check": name, "ok": ok, "detail": detail} for name, ok, detail in proof.checks],
+        "checks": [
+            {"check": effect.check, "ok": passed(effect.outcome), "detail": effect.text} for effect in proof.effects
+        ],
+        "effects": [effect_json(effect) for effect in proof.effects],
         "tokens": proof.tokens,
-        "completion_s": proof.elapsed_s,
+        "elapsed_s": proof.elapsed_s,
+        "completion_s": proof.completion_s,
     }
+
+
+def passed(outcome: Outcome) -> bool | None:
+    """True: it is there; False: it is not; None: it could not be seen, or there is none to see."""
+    return {Outcome.PROVED: True, Outcome.NOT_PROVED: False}.get(outcome)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from k2tui.core.builds import Build
 from k2tui.core.found import FoundServer, NodeProcess
 from k2tui.core.launch import Advice, Launch
 from k2tui.core.link import LinkState
@@ -13,6 +14,7 @@ from k2tui.core.runs import Run
 from k2tui.core.serving import ServingReading
 from k2tui.core.settings import NodeSettings, ServerSettings
 from k2tui.core.surroundings import NOTHING_KNOWN, Surroundings
+from k2tui.core.verdicts import Effect
 
 
 class ServerStatus(Enum):
@@ -69,10 +71,14 @@ class Proof:
     ok: bool
     text: str
     """One sentence, such as `47 tokens in 0.9 s; reasoning apart from content`."""
-    checks: tuple[tuple[str, bool | None, str], ...] = ()
-    """(check, passed or None when it could not tell, detail); check: completion | reasoning | tools."""
+    effects: tuple[Effect, ...] = ()
+    """Every effect that was looked at, the completion and the server's identity among them."""
     tokens: int | None = None
+    """Made for it, by all its generations together."""
     elapsed_s: float | None = None
+    """How long all of it took."""
+    completion_s: float | None = None
+    """How long its plain completion took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,5 +111,9 @@ class ServerView:
     """Its live figures; None before the first, and while it does not serve."""
     found: FoundServer | None = None
     """The process that somebody else started: this view is of a server that k2tui only looks at."""
+    planned: Run | None = None
+    """A restart that was begun and not ended: the run that was to follow. It can be continued or undone."""
+    build: Build | None = None
+    """The engine as it is installed for it; None until it was read."""
     disagreement: str | None = None
     """Where its witnesses contradict each other, in one sentence; None while they do not."""

@@ -15,7 +15,7 @@ from k2tui.core.errors import ExitCode, K2Error
 from k2tui.core.intake import LogIntake
 from k2tui.core.launch import LaunchPhase, Progress
 from k2tui.core.link import LinkPhase
-from k2tui.core.verbs import VerbEvent
+from k2tui.core.verbs import Manner, OnFailure, ProfileChange, VerbEvent
 from k2tui.core.views import NodeView
 from k2tui.demo.fleet import DemoFleet
 from k2tui.demo.scene import GPUS
@@ -25,6 +25,9 @@ from k2tui.services.follow import LogFollower
 
 SERVER, RIVAL, NODE = "kimi", "kimi-exp", "gpu-a"
 PACE = 0.3
+PACE_AGAIN = 0.05
+"""Of the starts after the first: what they show is not how long a load takes."""
+BAD_FLAG = "no-such-flag"
 PROOF_S = 5.0
 PATIENCE_S = 15.0
 """The longest silence of any step on a busy machine."""
@@ -93,7 +96,6 @@ class _Journey:
     def __init__(self, demo: DemoFleet, fleet: Fleet, on_step: Callable[[Step], object]) -> None:
         self._demo, self._fleet, self._on_step = demo, fleet, on_step
         self._events: AsyncGenerator[VerbEvent, None] | None = None
-        self._session: int | None = None
         self._progress: list[Progress] = []
 
     def _steps(self) -> Sequence[tuple[str, Callable[[], Awaitable[str]]]]:
@@ -106,6 +108,9 @@ class _Journey:
             ("ready proved by a completion", self._proof),
             ("log byte-exact", self._log),
             ("second start refused", self._refused),
+            ("reasoning parser gone: said beforehand", self._without),
+            ("reasoning parser back: effect proved", self._with),
+            ("bad flag refused; forced: rolled back", self._bad_flag),
             ("stopped, nothing left", self._stop),
         )
 
@@ -137,7 +142,6 @@ class _Journey:
         run = self._fleet.server(SERVER).run
         if run is None or not run.alive:
             raise Failed("the run does not live")
-        self._session = run.session_id
         return f"{event.text}, pid {run.child.pid if run.child else '?'}"
 
     async def _bar(self) -> str:
@@ -228,28 +232,75 @@ class _Journey:
         return bytes(taken)
 
     async def _refused(self) -> str:
-        codes = [await self._refusal(SERVER, "already_running"), await self._refusal(RIVAL, "gpus_taken")]
+        codes = [await self._refusal(SERVER, "already_running"), await self._refusal(RIVAL, "preflight")]
         return f"{SERVER}: {codes[0]}; {RIVAL} on the same GPUs: {codes[1]}"
 
-    async def _refusal(self, server: str, code: str) -> str:
+    async def _refusal(self, server: str, code: str, steps: AsyncIterator[VerbEvent] | None = None) -> str:
         try:
-            async for event in self._fleet.start(server):
+            async for event in steps or self._fleet.start(server):
                 if event.type == "started":
-                    raise Failed(f"{server} was started a second time")
+                    raise Failed(f"{server} was started")
         except K2Error as error:
             if error.code != code:
                 raise Failed(f"{server} was refused as {error.code}, not {code}: {error}") from None
             return error.code
         raise Failed(f"the start of {server} ended without a refusal")
 
+    async def _without(self) -> str:
+        self._demo.tell(NODE, pace=PACE_AGAIN)
+        missing = ""
+        self._follow(self._restart(ProfileChange(unset=("reasoning-parser",)), OnFailure.LEAVE))
+        while (event := await self._next()).type != "done":
+            if event.type == "preflight" and "no --reasoning-parser" in event.text:
+                missing = event.text
+        if not missing:
+            raise Failed("nothing was said of the reasoning parser")
+        reasoning, content = await self._ask()
+        if reasoning is not None or "<think>" not in content:
+            raise Failed(f"reasoning_content is {reasoning!r}, content is {content!r}")
+        return f"{missing}; <think> stands in content"
+
+    async def _with(self) -> str:
+        self._follow(self._restart(None, OnFailure.LEAVE))
+        shown = ""
+        while (event := await self._next()).type != "done":
+            if event.type == "effect" and event.data.get("check") == "reasoning":
+                shown = event.text
+        if event.exit_code is not ExitCode.DONE or not shown:
+            raise Failed(event.text)
+        return shown
+
+    async def _bad_flag(self) -> str:
+        before = self._fleet.server(SERVER).run
+        bad = ProfileChange(set={BAD_FLAG: "1"})
+        refused = await self._refusal(SERVER, "preflight", self._restart(bad, OnFailure.ROLLBACK))
+        self._follow(self._restart(bad, OnFailure.ROLLBACK, force=True))
+        while (event := await self._next()).type != "done":
+            pass
+        now = self._fleet.server(SERVER).run
+        if before is None or now is None or event.data.get("back_to") != before.run_id or not event.data.get("is_back"):
+            raise Failed(event.text)
+        if (now.argv, now.env) != (before.argv, before.env):
+            raise Failed(f"it runs as {' '.join(now.argv)} now")
+        because = event.text.partition("; rolled back")[0]
+        return f"{refused}; forced: {because}; back to run {before.run_id}, verified"
+
+    def _restart(
+        self, change: ProfileChange | None, on_failure: OnFailure, *, force: bool = False
+    ) -> AsyncIterator[VerbEvent]:
+        manner = Manner(on_failure=on_failure, force=force)
+        return self._fleet.restart(SERVER, change, confirm=NODE, manner=manner)
+
     async def _stop(self) -> str:
         text = ""
+        running = self._fleet.server(SERVER).run
+        session = None if running is None else running.session_id
         self._follow(self._fleet.stop(SERVER, confirm=NODE))
         while (event := await self._next()).type != "done":
             text = event.text or text
-        left = list(_session_members(self._session))
+        left = list(_session_members(session))
         if left:
-            raise Failed(f"{len(left)} processes of session {self._session} are left: {left}")
+            raise Failed(f"{len(left)} processes of session {session} are left: {left}")
         await _until(
             lambda: all(gpu.memory_used_mib == 0 for gpu in self._node().reading.gpus), "GPU memory was not given back"
         )

@@ -14,11 +14,14 @@ from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
+from k2tui.adapters.config_file import ConfigFile
 from k2tui.adapters.links import make_link
 from k2tui.adapters.scripts import script
+from k2tui.core.config_document import document_of
 from k2tui.core.errors import ExitCode, K2Error
 from k2tui.core.profiles import resolve
 from k2tui.core.settings import NodeSettings, Settings
+from k2tui.core.toml_text import toml_text
 from k2tui.demo.engine import knobs
 from k2tui.demo.engine.releases import CURRENT
 from k2tui.demo.faults import NodeFault, split_fault
@@ -73,6 +76,8 @@ class DemoFleet:
         self._version = version or os.environ.get(knobs.SGLANG) or CURRENT.version
         self._verify_max_s = verify_max_s
         self.settings = Settings()
+        self.config: ConfigFile | None = None
+        """The demo's own config, which goes with it; None while it is not open."""
         self._sshd: DemoSshd | None = None
         self._opening: asyncio.Task[None] | None = None
         self._layout: Layout | None = None
@@ -155,6 +160,7 @@ class DemoFleet:
             servers=self.scene.server_settings(),
             profiles=dict(PROFILES),
         )
+        self.config = _written_config(layout.root / "config.toml", self.settings)
         self._opening = asyncio.create_task(self._raise_servers(self.scene))
 
     async def _raise_servers(self, parts: Scene) -> None:
@@ -187,6 +193,14 @@ class DemoFleet:
             end_all(self._layout.root)
             if self._given_root is None:
                 shutil.rmtree(self._layout.root, ignore_errors=True)
+
+
+def _written_config(path: Path, settings: Settings) -> ConfigFile:
+    """The settings as a file that can be written into."""
+    path.write_text(toml_text(document_of(settings)), encoding="utf-8")
+    config = ConfigFile(str(path), {})
+    config.load()
+    return config
 
 
 async def _until_written(log: Path) -> None:

@@ -15,6 +15,7 @@ from k2tui.demo.engine import knobs
 from k2tui.demo.engine.processes import process_start
 from k2tui.demo.faults import NodeFault, kernel_log
 from k2tui.demo.models import MODELS, write_model
+from k2tui.demo.package import write_package
 from k2tui.demo.tools import tools
 
 GPU_LINE = "NVIDIA H200|143771|700.00|580.159.04"
@@ -39,13 +40,6 @@ from k2tui.demo.engine.server import main
 if sys.argv[1:2] != ["serve"]:
     sys.exit("usage: sglang serve --model-path MODEL_PATH [options]")
 sys.exit(main(sys.argv[2:], as_module=False))
-"""
-_LAUNCH_SERVER = """import sys
-
-from k2tui.demo.engine.server import main
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
 """
 
 
@@ -89,13 +83,8 @@ class Layout:
         for model in MODELS:
             write_model(model, self.root / "shared")
         site, programs = self.root / "opt" / "site", self.root / "opt" / "bin"
-        package = site / "sglang"
-        for directory in (package, programs, site / f"sglang-{self.version}.dist-info"):
-            directory.mkdir(parents=True, exist_ok=True)
-        (package / "__init__.py").write_text(f'__version__ = "{self.version}"\n', encoding="ascii")
-        (package / "launch_server.py").write_text(_LAUNCH_SERVER, encoding="ascii")
-        metadata = f"Metadata-Version: 2.1\nName: sglang\nVersion: {self.version}\n"
-        (site / f"sglang-{self.version}.dist-info" / "METADATA").write_text(metadata, encoding="ascii")
+        programs.mkdir(parents=True, exist_ok=True)
+        write_package(site, self.version)
         python = _PYTHON.format(site=site, package=Path(k2tui.__file__).parent.parent, python=sys.executable)
         smi, journal = (
             resources.files("k2tui.demo").joinpath(name).read_text(encoding="ascii")

@@ -13,7 +13,7 @@ GPUS = 8
 _BASE = f"""\
 NCCL_PROTO=LL NCCL_ALGO=Ring NCCL_P2P_LEVEL=SYS NCCL_DEBUG=WARN python3 -m sglang.launch_server \\
   --model-path shared/{KIMI.name} --served-model-name kimi-k2.5 --tp-size 8 --trust-remote-code \\
-  --mem-fraction-static 0.85 --disable-custom-all-reduce --enable-metrics"""
+  --mem-fraction-static 0.85 --disable-custom-all-reduce --num-continuous-decode-steps 4 --enable-metrics"""
 _QWEN = f"""\
 python3 -m sglang.launch_server --model-path shared/{QWEN.name} --served-model-name qwen3-32b --tp-size 4 \\
   --reasoning-parser qwen3 --tool-call-parser qwen --enable-metrics"""

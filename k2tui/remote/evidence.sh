@@ -1,5 +1,5 @@
-# evidence RUNDIR: what can be seen of a run that hangs, before anybody kills it, into RUNDIR/evidence-TIME.txt.
-# Reads only; each helper is bounded and optional. Prints the file's path.
+# evidence RUNDIR: what can be seen of a run that hangs, before anybody kills it, or of one that failed, before another takes
+# its GPUs, into RUNDIR/evidence-TIME.txt. Reads only; each helper is bounded and optional. Prints the file's path.
 export LC_ALL=C
 umask 077
 dir=$1
@@ -8,14 +8,10 @@ out=$dir/evidence-$(date -u +%Y%m%dT%H%M%SZ).txt
 bounded() {
   if command -v timeout >/dev/null 2>&1; then timeout -k 2 "$@" 2>&1 </dev/null || echo "(ended with $?)"; else echo '(not asked: there is no timeout on the node)'; fi
 }
-if k2_alive "$S_BOOT" "$S_SUP" "$S_SUP_TICKS"; then
-  k2_members "$S_SUP" "$S_SUP"
-  if k2_alive "$S_BOOT" "$S_CHILD" "$S_CHILD_TICKS"; then K2_MEMBERS="$S_CHILD${K2_MEMBERS:+ $K2_MEMBERS}"; fi
-else
-  k2_orphans "$S_BOOT" "$S_SUP" "$S_SUP_TICKS"
-fi
+k2_left "$dir"
 {
   echo "== run $dir at $(date -u +%Y-%m-%dT%H:%M:%SZ)"
+  if [ -r "$dir/exit" ] && read -r code at <"$dir/exit"; then echo "== ended with exit $code at $at (Unix time)"; else echo '== no exit was recorded'; fi
   echo "== last line of each rank"
   tail -c 4000000 "$dir/log" 2>/dev/null | tr '\r' '\n' | cut -c 1-400 |
     awk '{ if (match($0, /(TP|PP|DP|EP)[0-9]+[^]]*\]/)) last[substr($0, RSTART, RLENGTH)] = $0 } END { for (r in last) print last[r] }' 2>/dev/null | sort | head -n 64
@@ -40,6 +36,8 @@ fi
     echo "== py-spy dump $p"
     bounded 10 "$spy" dump --pid "$p" | head -n 200
   done
+  echo "== what the kernel said of GPUs and of memory"
+  bounded 5 dmesg | grep -E 'NVRM|Xid|oom-kill|Out of memory|Killed process' | cut -c 1-400 | tail -n 40
   echo "== nvidia-smi"
   if command -v nvidia-smi >/dev/null 2>&1; then bounded 15 nvidia-smi | head -n 100; else echo '(not on the node)'; fi
 } >"$out" 2>/dev/null

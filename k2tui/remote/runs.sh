@@ -81,6 +81,8 @@ k2_read_state() {
   k2_field child_pid; S_CHILD=$K2_V
   k2_field child_start_ticks; S_CHILD_TICKS=$K2_V
   k2_field stage; S_STAGE=$K2_V
+  k2_field kept_by; S_KEPT_BY=$K2_V
+  k2_field kept_as; S_KEPT_AS=$K2_V
   # what is not a number never reaches kill
   case $S_SUP$S_SUP_TICKS in *[!0-9]*) return 1 ;; esac
   case $S_CHILD$S_CHILD_TICKS in nullnull) ;; *[!0-9]*) return 1 ;; esac
@@ -120,16 +122,17 @@ k2_lives() {
   k2_orphans "$S_BOOT" "$S_SUP" "$S_SUP_TICKS"
 }
 
-# k2_tell RUNDIR...: what is known of these runs, in the words that core/runs.py reads: a "run" line each, then every line
-# of their small files with the path in front.
+# k2_tell RUNDIR...: what is known of these runs, in the words that core/runs.py reads: a "run" line each (1 it lives, 0 it
+# does not, p it is planned), then every line of their small files with the path in front.
 k2_tell() {
   printf 'k2runs 1 %s %s\n' "$K2_BOOT" "$(date +%s)"
   for k2_d in "$@"; do
-    if k2_lives "$k2_d"; then k2_v=1; else k2_v=0; fi
+    k2_v=0
+    if k2_lives "$k2_d"; then k2_v=1; elif [ -e "$k2_d/orders" ] && [ ! -e "$k2_d/state.json" ]; then k2_v=p; fi
     printf 'run %s %s\n' $k2_v "$k2_d"
   done
   k2_n=$#
-  for k2_d in "$@"; do set -- "$@" "$k2_d/spec.json" "$k2_d/state.json" "$k2_d/exit" "$k2_d/stop"; done
+  for k2_d in "$@"; do set -- "$@" "$k2_d/spec.json" "$k2_d/state.json" "$k2_d/exit" "$k2_d/stop" "$k2_d/verdict"; done
   shift $k2_n
   grep '' "$@" /dev/null 2>/dev/null
   echo k2end

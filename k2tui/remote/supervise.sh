@@ -1,30 +1,33 @@
-# supervise ROOT SERVER_DIR/RUN_ID PORT GPUS RESTARTS WINDOW_S DELAY_S UMASK WHO: the parent of one server, in a session
-# of its own. It takes the locks, starts the server, waits for its end, sweeps what is left of the session, and goes.
-# It survives SSH and k2tui. Nothing is waited for but the server.
+# supervise ROOT RUNDIR ANSWER: the parent of one server, the leader of a session of its own. It takes the locks, starts the
+# server as RUNDIR/orders say, waits for its end, sweeps what is left of the session, and goes. It survives SSH and k2tui.
+# Nothing is waited for but the server. A refusal that leaves the plan as it is goes into RUNDIR/ANSWER.
 umask 077
 term_rounds=50   # of 0.1 s, before the sweep kills
 keep_runs=20 keep_kb=5242880
-root=$1 run=$2 port=$3 gpus=$4 restarts=$5 window=$6 delay=$7 mask=$8 who=$9
-dir=$root/runs/$run
+root=$1 dir=$2 answer=$3
+id=${dir##*/} run=${dir#"$root/runs/"}
+k2_orders "$dir" || exit 0 # discarded, or begun by somebody else
+exec 8>&1 </dev/null >>"$dir/sup.log" 2>&1
+port=$O_PORT gpus=$O_GPUS restarts=$O_RESTARTS window=$O_WINDOW delay=$O_DELAY mask=$O_MASK kept_by=$O_KEPT_BY kept_as=$O_NAME
 k2_stat $$
 ticks=$K2_TICKS child=null child_ticks=null began=$(date +%s) child_began=null done_restarts=0 last_exit=null
-me="$K2_BOOT $$ $ticks $run $who"
-held=
+me="$K2_BOOT $$ $ticks $run $O_WHO"
+held='' claim=''
 
 note() { printf '%s %s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$*"; }
 
 state() { # STAGE: starting | running | restarting | ending
-  printf '{"run_id":"%s","stage":"%s","boot_id":"%s","supervisor_pid":%s,"supervisor_start_ticks":%s,"child_pid":%s,"child_start_ticks":%s,"session_id":%s,"started_at":%s,"child_started_at":%s,"restarts":%s,"last_exit":%s}\n' \
-    "${run##*/}" "$1" "$K2_BOOT" $$ "$ticks" "$child" "$child_ticks" $$ "$began" "$child_began" "$done_restarts" "$last_exit" \
+  printf '{"run_id":"%s","stage":"%s","boot_id":"%s","supervisor_pid":%s,"supervisor_start_ticks":%s,"child_pid":%s,"child_start_ticks":%s,"session_id":%s,"started_at":%s,"child_started_at":%s,"restarts":%s,"last_exit":%s,"kept_by":"%s","kept_as":"%s"}\n' \
+    "$id" "$1" "$K2_BOOT" $$ "$ticks" "$child" "$child_ticks" $$ "$began" "$child_began" "$done_restarts" "$last_exit" \
+    "$kept_by" "$kept_as" \
     >"$dir/state.tmp" && mv -f "$dir/state.tmp" "$dir/state.json"
 }
 
 release() { # the locks, last
-  for l in $held; do
-    rm -f "$root/locks/$l"
-    rmdir "$root/locks/${l%/*}" 2>/dev/null
-  done
+  for l in $held; do k2_give "$root/locks/$l"; done
   held=
+  [ -z "$claim" ] || k2_give "$claim"
+  claim=
 }
 
 refuse() { # CODE [KEY VALUE]...: nothing runs
@@ -36,57 +39,20 @@ refuse() { # CODE [KEY VALUE]...: nothing runs
       shift 2
     done
   } >"$dir/refused.tmp"
-  rm -f "$dir/env.sh"
   release
-  mv -f "$dir/refused.tmp" "$dir/refused"
+  mv -f "$dir/refused.tmp" "$dir/$answer"
   exit 1
 }
 
-# owned BOOT PID TICKS RUN WHO: a lock counts while its supervisor lives, or while something of its session does.
-owned() { k2_alive "$1" "$2" "$3" || k2_orphans "$1" "$2" "$3"; }
-
-# take NAME: true when the lock is ours; 1 when OWNER has it. The lock is a directory of numbered symlinks whose targets
-# are owners; a symlink is made together with its text, and a number can be made once. Who makes the next number and then
-# sees no other living owner has the lock: of two who live, the later one always sees the earlier. So a dead owner's lock
-# is taken over without ever being taken away, and no two can take the same one.
-take() {
-  lock=$root/locks/$1.lock tries=0
-  while [ $tries -lt 200 ]; do
-    tries=$((tries + 1)) top=0
-    mkdir -p "$lock" 2>/dev/null || { # its last owner may be taking it away
-      [ -w "$root/locks" ] || return 2
-      continue
-    }
-    for f in "$lock"/*; do
-      [ -h "$f" ] || continue
-      n=${f##*/}
-      OWNER=$(readlink "$f") || continue
-      # shellcheck disable=SC2086 # an owner is words
-      if owned $OWNER; then return 1; fi
-      if [ "$n" -gt $top ]; then top=$n; fi
-    done 2>/dev/null
-    mine=$((top + 1)) other=
-    ln -s "$me" "$lock/$mine" 2>/dev/null || continue
-    for f in "$lock"/*; do
-      [ -h "$f" ] && [ "${f##*/}" != $mine ] || continue
-      OWNER=$(readlink "$f") || continue
-      # shellcheck disable=SC2086
-      if owned $OWNER; then other=$f; elif [ "${f##*/}" -lt $mine ]; then rm -f "$f"; fi
-    done
-    if [ -z "$other" ]; then
-      held="$held $1.lock/$mine"
-      return 0
-    fi
-    [ "$(readlink "$lock/$mine")" != "$me" ] || rm -f "$lock/$mine"
-    k2_nap
-  done
-  return 2
+take() { # NAME: k2_take, by a lock's name
+  k2_take "$root/locks/$1.lock" "$me" || return
+  held="$held $1.lock/${K2_HELD##*/}"
 }
 
-refuse_for_owner() { # CODE WHAT: OWNER has it
+refuse_for_owner() { # CODE WHAT: K2_OWNER has it
   code=$1 what=$2
-  # shellcheck disable=SC2086
-  set -- $OWNER
+  # shellcheck disable=SC2086 # an owner is words
+  set -- $K2_OWNER
   stage=orphaned pid=$2
   if k2_alive "$1" "$2" "$3"; then
     stage=starting
@@ -99,12 +65,13 @@ refuse_for_owner() { # CODE WHAT: OWNER has it
 begin() { # start the server; true when it runs, else VERDICT says why not
   shell=sh
   if [ "$has_setup" = 1 ] && command -v bash >/dev/null 2>&1; then shell=bash; fi # `source`, conda
-  rm -f "$dir/verdict"
+  rm -f "$dir/starter"
   # shellcheck disable=SC2016 # read by the starter, which becomes the server
   printf '%s\n' "$launch" | "$shell" -c '
-    k2_verdict=$1 k2_mask=$2
+    k2_verdict=$1 k2_mask=$2 k2_dir=$3 k2_name=$4
     eval "$(cat)"
-    exec </dev/null 9>>"$k2_verdict"
+    exec </dev/null 8>&- 9>>"$k2_verdict"
+    trap "" HUP # the supervisor sees to a terminal that is closed
     umask "$k2_mask"
     unset CDPATH
     case ${k2_cwd-} in "") k2_cwd=$HOME ;; "~") k2_cwd=$HOME ;; "~/"*) k2_cwd=$HOME/${k2_cwd#"~/"} ;; esac
@@ -119,19 +86,19 @@ begin() { # start the server; true when it runs, else VERDICT says why not
       *) command -v "$1" >/dev/null 2>&1 ;;
     esac || { printf "no_program %s\n" "$1" >&9; exit 1; }
     printf "run\n" >&9
-    exec "$@" 9>&-' k2tui-start "$dir/verdict" "$mask" >>"$dir/log" 2>&1 &
+    exec "$@" 9>&-' k2tui-start "$dir/starter" "$mask" "$dir" "$kept_as" >>"$dir/log" 2>&1 &
   child=$! target=$! child_began=$(date +%s)
   k2_stat "$child" && child_ticks=$K2_TICKS || child_ticks=0
   state starting
   VERDICT=
-  while ! { read -r VERDICT <"$dir/verdict"; } 2>/dev/null; do
+  while ! { read -r VERDICT <"$dir/starter"; } 2>/dev/null; do
     if ! k2_alive "$K2_BOOT" "$child" "$child_ticks"; then
-      { read -r VERDICT <"$dir/verdict"; } 2>/dev/null || VERDICT='setup died'
+      { read -r VERDICT <"$dir/starter"; } 2>/dev/null || VERDICT='setup died'
       break
     fi
     sleep 0.02 2>/dev/null || sleep 1
   done
-  rm -f "$dir/verdict"
+  rm -f "$dir/starter"
   [ "$VERDICT" = run ]
 }
 
@@ -151,6 +118,10 @@ await() {
 
 sweep() { # what is left of the session: TERM, after 5 s KILL, for as long as something is left
   rounds=0 sig=TERM
+  if [ "$kept_by" = docker ] && k2_container "$kept_as" "$id"; then # its client was ended without it
+    note "sweep KILL container $kept_as"
+    k2_docker kill "$kept_as" >/dev/null 2>&1
+  fi
   while k2_members $$ $$; do
     some=
     for p in $K2_MEMBERS; do [ -O "/proc/$p" ] && some="$some $p"; done
@@ -163,17 +134,18 @@ sweep() { # what is left of the session: TERM, after 5 s KILL, for as long as so
   done
 }
 
-prune() { # the newest 20 runs, or 5 GB, of this server; at least one old run; never a live one
-  sum=0 kept=0
+prune() { # the newest 20 runs, or 5 GB, of this server; at least one old run, and the newest verified; never a live one
+  sum=0 kept=0 verified=
   for name in $(ls -r "${dir%/*}"); do
     old=${dir%/*}/$name keep=
     case $name in [0-9]*T[0-9]*Z-????) ;; *) continue ;; esac
     kept=$((kept + 1))
     if k2_read_state "$old"; then
-      owned "$S_BOOT" "$S_SUP" "$S_SUP_TICKS" && keep=1
+      k2_owned "$S_BOOT" "$S_SUP" "$S_SUP_TICKS" && keep=1
     elif [ ! -e "$old/refused" ]; then
-      keep=1 # being made this moment
+      keep=1 # planned; k2_forget knows when it is old
     fi
+    if [ -z "$verified" ] && grep -q '"verified":true' "$old/verdict" 2>/dev/null; then keep=1 verified=1; fi
     size=$(du -sk "$old" 2>/dev/null) || size=0
     sum=$((sum + ${size%%[!0-9]*}))
     [ -z "$keep" ] || continue
@@ -184,10 +156,26 @@ prune() { # the newest 20 runs, or 5 GB, of this server; at least one old run; n
   done
 }
 
+open_pane() { # the pane of tmux shows the log; nothing that is typed there reaches the server; closing it asks for the end
+  stty -isig -echo <&8 2>/dev/null
+  kept_as=$(tmux display-message -p -t "${TMUX_PANE-}" '#{session_name}' 2>/dev/null </dev/null) || kept_as=$O_NAME
+  unset TMUX TMUX_PANE
+  trap 'woken=1; asked=1; [ -e "$dir/stop" ] || echo "$(date +%s) tmux" >"$dir/stop"; [ -z "$target" ] || kill -s TERM "$target" 2>/dev/null' HUP
+  # both are children of the supervisor, so no sweep takes them for the server's
+  tail -n +1 -F "$dir/log" 2>/dev/null | tr -d '\000-\007\013-\014\016-\037\177' >&8 2>/dev/null &
+}
+
 asked= target=
 trap 'woken=1; asked=1; [ -z "$target" ] || kill -s TERM "$target" 2>/dev/null' TERM INT
-trap '' HUP
+if [ "$kept_by" = tmux ]; then open_pane; else trap '' HUP; fi
 
+if [ "$K2_SID" != $$ ]; then refuse launch_failed detail "its supervisor leads no session under $kept_by"; fi
+until k2_take "$dir/claim.lock" "$me"; do # of two who begin the same run, one waits here until the other is through
+  [ $? = 1 ] && [ -f "$dir/orders" ] && [ ! -f "$dir/state.json" ] || exit 0
+  k2_nap
+done
+claim=$K2_HELD
+if [ ! -f "$dir/orders" ] || [ -f "$dir/state.json" ]; then release; exit 0; fi
 take "port-$port" || {
   [ $? = 1 ] || refuse launch_failed detail "cannot lock port $port under $root/locks"
   refuse_for_owner already_running "port $port"
@@ -203,11 +191,17 @@ if k2_listener "$port"; then
   [ -z "$K2_HOLDER" ] || k2_command "$K2_HOLDER"
   refuse port_taken pid "$K2_HOLDER" command "$K2_COMMAND"
 fi
+k2_baseline "$gpus" "${dir%/*}/$O_REPLACES/baseline" >"$dir/baseline"
+[ -s "$dir/baseline" ] || rm -f "$dir/baseline"
+answer=refused # from here on it is no plan any more
 # In memory from here on: a restart needs it, and no file may keep it.
 launch=$(cat "$dir/env.sh") && rm -f "$dir/env.sh" || refuse launch_failed detail 'env.sh could not be read'
 has_setup=0
 case $launch in *k2_setup=*) has_setup=1 ;; esac
 state starting || refuse launch_failed detail "cannot write to $dir (is the disk full?)"
+rm -f "$dir/orders"
+k2_give "$claim"
+claim=
 
 crashes=
 while :; do
@@ -238,7 +232,7 @@ while :; do
   fi
   state running
   note "started pid $child"
-  [ $done_restarts -gt 0 ] || prune
+  [ $done_restarts -gt 0 ] || { prune; k2_forget "$root/runs"; }
   await
   now=$(date +%s)
   note "exit $rc"

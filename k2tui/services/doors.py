@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,7 +13,9 @@ from k2tui.core.alerts import Alert
 from k2tui.core.events import Event
 from k2tui.core.history import PastLaunch
 from k2tui.core.link import LinkState
+from k2tui.core.runs import Run
 from k2tui.core.series import Samples, SeriesKey, UsualRate
+from k2tui.core.settings import ProfileSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,15 @@ class HttpDoor(Protocol):
         headers: Mapping[str, str] | None = None,
     ) -> HttpReply:
         """The whole answer, whatever its status. Raises K2Error: http_timeout, http_refused or http_broken."""
+        ...
+
+    def events(
+        self, path: str, *, body: Mapping[str, object], headers: Mapping[str, str] | None = None
+    ) -> AsyncGenerator[bytes, None]:
+        """The data of each server-sent event as it comes, of a POST; closing it ends the question at the server.
+
+        Raises K2Error as `ask` does, and `http_status` for an answer other than 200.
+        """
         ...
 
     async def aclose(self) -> None: ...
@@ -163,6 +174,42 @@ class LaunchHistory(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+class BuildHistory(Protocol):
+    """Where builds are remembered, on this side. What fails is a K2Error whose message is a sentence."""
+
+    async def known_build(self, host: str, python: str, engine: str) -> tuple[str, str] | None:
+        """(stamp, document) as it was read last; None where it never was."""
+        ...
+
+    async def keep_build(self, host: str, python: str, engine: str, stamp: str, document: str) -> None: ...
+
+
+class RunHistory(Protocol):
+    """Where runs are remembered that their node forgot. What fails is a K2Error whose message is a sentence."""
+
+    async def keep_runs(self, host: str, runs: Sequence[Run]) -> None: ...
+
+    async def kept_runs(self, host: str, server: str) -> tuple[Run, ...]:
+        """Newest first."""
+        ...
+
+
+class ConfigWriter(Protocol):
+    """The operator's own config file, changed in one place; comments, order and everything else stay."""
+
+    def save_profile(self, profile: ProfileSettings, *, server: str | None = None) -> str:
+        """Write or replace [profiles.NAME]; with `server`, that server uses it from now on. Gives the file's path.
+
+        Raises K2Error when there is no file, it changed meanwhile, or the result would not be a right config; then
+        nothing was written.
+        """
+        ...
+
+    def add_server(self, toml: str) -> str:
+        """Put these tables (of `adoption_toml`) at the end. Gives the file's path; raises as `save_profile` does."""
+        ...
 
 
 class ReadingHistory(Protocol):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from k2tui.core.absence import Absence
 from k2tui.core.alerts import Alert
@@ -18,22 +18,23 @@ from k2tui.core.profiles import resolve
 from k2tui.core.readings import busiest
 from k2tui.core.ring import LineRing
 from k2tui.core.series import Annotation, Samples, SeriesKey, node_subject, server_subject
-from k2tui.core.settings import NodeSettings, ServerSettings, Settings
-from k2tui.core.verbs import LaunchPlan, ProfileChange, VerbEvent
+from k2tui.core.settings import NodeSettings, ProfileSettings, ServerSettings, Settings
+from k2tui.core.verbs import VerbEvent
 from k2tui.core.views import NodeView, ServerView
 from k2tui.services.alarm import CommandRunner
+from k2tui.services.changes import ChangeDoors, Changes
 from k2tui.services.chronicle import Chronicle, Looked, PastStore
-from k2tui.services.doors import Audit, Clock, LaunchHistory, NodeLink, Script
+from k2tui.services.doors import Audit, BuildHistory, Clock, ConfigWriter, LaunchHistory, NodeLink, RunHistory, Script
 from k2tui.services.fleet_events import NodeTeller, ServerTeller, Shape, node_shape, server_shape
+from k2tui.services.fleet_verbs import FleetVerbs
 from k2tui.services.found_places import FoundPlaces
 from k2tui.services.gate import Gate
 from k2tui.services.gpu_details import gpu_details
 from k2tui.services.launch_history import LaunchMemory
-from k2tui.services.launching import Verbs
 from k2tui.services.log_watch import LogScripts
 from k2tui.services.old_runs import OldRuns
 from k2tui.services.pacing import PacedNode, Pacer
-from k2tui.services.planning import Planning
+from k2tui.services.proofs import ProofScripts
 from k2tui.services.rooms import Furniture, Room
 from k2tui.services.server_watch import ProofManners, ServerWatch
 from k2tui.services.surroundings_watch import Around, SurroundingScripts
@@ -61,9 +62,15 @@ class FleetDoors:
     """Runs the operator's command for an alert."""
     operator: str
     """user@host of the person at the keyboard."""
+    builds: BuildHistory | None = None
+    """Where what engines accept is remembered; None: it is read again each time."""
+    kept_runs: RunHistory | None = None
+    """Where runs are remembered that their node threw away; None: nowhere."""
+    config: ConfigWriter | None = None
+    """Writes the operator's own config; None: it is not to be written."""
 
 
-class Fleet:
+class Fleet(FleetVerbs):
     """Watches everything of a config, and holds the verbs."""
 
     def __init__(self, settings: Settings, doors: FleetDoors, *, simulated: bool = False) -> None:
@@ -76,7 +83,7 @@ class Fleet:
         self._shapes: dict[str, Shape] = {}
         self.gate = Gate(doors.audit, read_only=settings.read_only)
         self._doors = doors
-        self._scripts = LogScripts(doors.script)
+        self._scripts, self._proof_scripts = LogScripts(doors.script), ProofScripts(doors.script)
         self._chronicle = Chronicle(
             doors.past,
             settings.alerts,
@@ -95,7 +102,7 @@ class Fleet:
             self._scan_changed,
             self._node_changed,
             self._processes_looked_at,
-            settings.servers,
+            lambda: self.settings.servers,
         )
         started = {server.node for server in settings.servers.values() if server.profile is not None}
         self._rooms = {
@@ -104,8 +111,16 @@ class Fleet:
         self._watches = {name: self._server_watch(server) for name, server in settings.servers.items()}
         self._node_tellers = {name: NodeTeller(name) for name in self._rooms}
         self._server_tellers = {name: ServerTeller(name) for name in self._watches}
-        self._planning = Planning(settings, self._watches, self.link)
-        self._found = FoundPlaces(settings)
+        self._changes = Changes(
+            lambda: self.settings,
+            self._rooms,
+            self._watches,
+            ChangeDoors(
+                self.gate, doors.script, doors.clock, doors.operator, doors.builds, doors.kept_runs, doors.config
+            ),
+            configured=self._configured,
+        )
+        self._found = FoundPlaces(lambda: self.settings)
         self._pacer = Pacer(
             {name: PacedNode(room.watch, room.scan, room.found) for name, room in self._rooms.items()},
             clock=doors.clock,
@@ -178,28 +193,6 @@ class Fleet:
         end = self._doors.clock.monotonic() + limit_s
         while self._doors.clock.monotonic() < end and not all(self._is_settled(room) for room in rooms):
             await self._doors.clock.sleep(0.05)
-
-    def plan(self, name: str, change: ProfileChange | None = None) -> LaunchPlan:
-        """What a start or restart would do, from what is known now; touches nothing."""
-        return self._planning.plan(self._watch(name).settings.name, change)
-
-    def start(
-        self, name: str, change: ProfileChange | None = None, *, confirm: str | None = None, verify: bool = True
-    ) -> AsyncIterator[VerbEvent]:
-        """Start it; the last event is `done`. Refusals raise K2Error before anything was done."""
-        return self._told(name, self._verbs(name).start(self.plan(name, change), confirm=confirm, verify=verify))
-
-    def restart(
-        self, name: str, change: ProfileChange | None = None, *, confirm: str | None = None, verify: bool = True
-    ) -> AsyncIterator[VerbEvent]:
-        """Stop it if it runs, then start it."""
-        return self._told(name, self._verbs(name).restart(self.plan(name, change), confirm=confirm, verify=verify))
-
-    def stop(self, name: str, *, confirm: str | None = None) -> AsyncIterator[VerbEvent]:
-        """Stop it; done when no process of it is left."""
-        run = self._watch(name).view.run
-        due = self._planning.confirm_sentence(name, live=run is not None and run.alive is True)
-        return self._told(name, self._verbs(name).stop(confirm_needed=due, confirm=confirm))
 
     async def trust_host_key(self, node: str) -> None:
         """Trust the unknown key that this node offered; written to k2tui's own file."""
@@ -284,6 +277,7 @@ class Fleet:
             around=self._around,
             gpu_busy=lambda: busiest(room.watch.reading, server.gpus),
             sight=lambda: sight_of(self._pacer.shown or Shown(servers=frozenset([name])), server=name),
+            proof_scripts=self._proof_scripts,
         )
         watch.api_key = self._api_key(server)
         return watch
@@ -302,30 +296,32 @@ class Fleet:
         offset = room.log_offset_s
         return None if offset is None else self._doors.clock.time() + offset
 
-    def _verbs(self, name: str) -> Verbs:
-        room = self._room_of(name)
-        return Verbs(
-            watch=self._watch(name),
-            scan=room.scan,
-            keeper=room.keeper,
-            gate=self.gate,
-            clock=self._doors.clock,
-            operator=self._doors.operator,
-            verify_checks=self.settings.verify_checks,
-            confirm_policy=room.settings.confirm,
-        )
+    def _configured(self, server: ServerSettings | None, profile: ProfileSettings) -> None:
+        """The config has these from now on: what is planned next, and what is watched under that name, follows it."""
+        settings = replace(self.settings, profiles={**self.settings.profiles, profile.name: profile})
+        self.settings = settings
+        if server is None:
+            return
+        self.settings = replace(settings, servers={**settings.servers, server.name: server})
+        old = self._watches.get(server.name)
+        watch = self._watches[server.name] = self._server_watch(server)
+        self._server_tellers.setdefault(server.name, ServerTeller(server.name))
+        if old is not None:
+            self._let_go(old)
+        watch.start()
+        self._rooms[server.node].begin_runs()
+        self._scan_changed(server.node)
+        self._changed()
 
-    async def _told(self, name: str, steps: AsyncIterator[VerbEvent]) -> AsyncIterator[VerbEvent]:
-        """The same steps, the ones worth keeping also on the events list."""
-        try:
-            async for step in steps:
-                event = self._server_tellers[name].of_verb(step)
-                if event is not None:
-                    self.record(*event)
-                yield step
-        except K2Error as error:
-            self.record(name, str(error), Severity.BAD)
-            raise
+    def _let_go(self, watch: ServerWatch) -> None:
+        task = asyncio.ensure_future(watch.close())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+    def _tell_step(self, name: str, step: VerbEvent) -> None:
+        event = self._server_tellers[name].of_verb(step)
+        if event is not None:
+            self.record(*event)
 
     def _watch(self, name: str) -> ServerWatch:
         if name not in self._watches:
@@ -388,9 +384,7 @@ class Fleet:
     def _forget_gone(self) -> None:
         """What somebody else started and ended a while ago is no longer listed."""
         for name in self._found.forgotten(self._doors.clock.monotonic()):
-            task = asyncio.ensure_future(self._watches.pop(name).close())
-            self._closing.add(task)
-            task.add_done_callback(self._closing.discard)
+            self._let_go(self._watches.pop(name))
             del self._server_tellers[name]
             self._changed()
 

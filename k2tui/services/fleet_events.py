@@ -11,7 +11,14 @@ from k2tui.core.words import PHASE_WORDS, failure_words
 Told = tuple[str, str, Severity]
 """(subject, sentence, severity)."""
 
-_VERB_SEVERITY = {"proved": Severity.GOOD, "failed": Severity.BAD, "stopped": Severity.INFO, "started": Severity.INFO}
+_VERB_SEVERITY = {
+    "proved": Severity.GOOD,
+    "failed": Severity.BAD,
+    "stopped": Severity.INFO,
+    "started": Severity.INFO,
+    "evidence": Severity.INFO,
+    "rollback": Severity.WARNING,
+}
 _STATUS_SEVERITY = {
     ServerStatus.CRASHED: Severity.BAD,
     ServerStatus.HUNG: Severity.BAD,
@@ -36,7 +43,16 @@ def server_shape(server: ServerView) -> Shape:
     """Its state, how far it came, and which figures there are at all."""
     launch = server.launch
     came = None if launch is None else (launch.phase, launch.kind, launch.progress)
-    return (server.status, server.doing, came, server.proof, server.serving is None, server.run, server.disagreement)
+    return (
+        server.status,
+        server.doing,
+        came,
+        server.proof,
+        server.serving is None,
+        server.run,
+        server.planned,
+        server.disagreement,
+    )
 
 
 class NodeTeller:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from k2tui.core.foreign.owner import adopts, writes_a_run_log
 from k2tui.core.found import FoundServer
@@ -16,9 +16,10 @@ GONE_KEPT_S = 900.0
 class FoundPlaces:
     """Which name of the fleet each found server has, and which of them are gone."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Callable[[], Settings]) -> None:
+        """`settings`: the config as it is now."""
         self._settings = settings
-        self._names = FoundNames(lambda: settings.servers, several_nodes=len(settings.nodes) > 1)
+        self._names = FoundNames(lambda: settings().servers, several_nodes=len(settings().nodes) > 1)
         self._here: dict[str, frozenset[str]] = {}
         """Names that a node's found servers have now."""
         self._gone: dict[str, float] = {}
@@ -32,7 +33,7 @@ class FoundPlaces:
         `busy`: servers of the config that run as k2tui's own; what else has their port is another server.
         """
         self._names.forget(node, found)
-        servers = self._settings.servers.values()
+        servers = self._settings().servers.values()
         free = [server for server in servers if server.node == node and server.name not in busy]
         placed: dict[str, FoundServer] = {}
         for one in found:
@@ -61,4 +62,4 @@ class FoundPlaces:
         for name in due:
             del self._gone[name]
             self._here = {node: names - {name} for node, names in self._here.items()}
-        return [name for name in due if name not in self._settings.servers]
+        return [name for name in due if name not in self._settings().servers]

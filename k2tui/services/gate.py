@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TypeVar
 
 from k2tui.core.errors import ExitCode, K2Error
 from k2tui.services.doors import Audit
 
 T = TypeVar("T")
+
+
+@dataclass
+class Ongoing:
+    """A change of many steps that is being made."""
+
+    result: str = "done"
+    """What the audit log says when it has come to its end."""
 
 
 class Gate:
@@ -54,8 +65,39 @@ class Gate:
         try:
             result = await do()
         except BaseException as error:
-            outcome = error.code if isinstance(error, K2Error) else type(error).__name__
-            self._audit.write(node=node, action=action, subject=subject, detail=detail, result=f"failed: {outcome}")
+            failed = f"failed: {_outcome(error)}"
+            self._audit.write(node=node, action=action, subject=subject, detail=detail, result=failed)
             raise
         self._audit.write(node=node, action=action, subject=subject, detail=detail, result="done")
         return result
+
+    @contextmanager
+    def changing(
+        self,
+        *,
+        node: str,
+        subject: str,
+        action: str,
+        detail: str = "",
+        confirm_needed: str | None = None,
+        confirm: str | None = None,
+    ) -> Iterator[Ongoing]:
+        """The same around a change that tells its steps; `left`: whoever followed it went away before its end."""
+        self.check(node=node, subject=subject, action=action, confirm_needed=confirm_needed, confirm=confirm)
+
+        def write(result: str) -> None:
+            self._audit.write(node=node, action=action, subject=subject, detail=detail, result=result)
+
+        write("began")
+        ongoing = Ongoing()
+        try:
+            yield ongoing
+        except BaseException as error:
+            left = isinstance(error, (GeneratorExit, asyncio.CancelledError))
+            write("left" if left else f"failed: {_outcome(error)}")
+            raise
+        write(ongoing.result)
+
+
+def _outcome(error: BaseException) -> str:
+    return error.code if isinstance(error, K2Error) else type(error).__name__

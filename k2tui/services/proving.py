@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from k2tui.core.effects import Wanted, proof_of
+from k2tui.core.effects.checks import COMPLETION
 from k2tui.core.errors import K2Error
 from k2tui.core.manners import may_generate
+from k2tui.core.verdicts import Effect, Outcome
 from k2tui.core.views import Proof
 from k2tui.services.doors import Clock, NodeLink
-from k2tui.services.prove import prove
+from k2tui.services.proofs import LogTail, NodeLooks, prove
 
 RETRY_S = 30.0
 OF_HUNG_S = 300.0
@@ -76,26 +79,45 @@ class Proving:
         abstains: Abstains,
         *,
         argv: Sequence[str],
-        checks: frozenset[str] = frozenset(),
+        wanted: Wanted | None = None,
         api_key: str | None = None,
+        engine: str | None = None,
+        version: str | None = None,
+        node: NodeLooks | None = None,
+        log: LogTail | None = None,
         asked: bool,
     ) -> Proof:
-        """Ask now, and keep what came of it. `asked`: by the operator, else by ourselves on doubt."""
+        """Ask now, and keep what came of it. `asked`: by the operator, else by ourselves on doubt.
+
+        `wanted` None: no more than an answer of the server that was launched. `node`: the run on its node.
+        """
         if not self._may(abstains, doubt=True, asked=asked):
             why = abstains.why or 'not asked for a completion: [probe] generate = "never"'
-            return Proof(False, why, (("completion", None, why),))
+            return proof_of([Effect(COMPLETION, Outcome.CANNOT, why)], answered=False)
         if port is None:
-            return Proof(False, "no port is known to ask on")
+            return _failed("no port is known to ask on")
         max_s = self.manners.max_s
         self._tried_at = self._clock.monotonic()
         client = self._link.http(port, timeout_s=max_s)
         try:
-            proof = await prove(client, argv=argv, checks=checks, max_s=max_s, api_key=api_key)
+            proof = await prove(
+                client,
+                argv=argv,
+                wanted=wanted or Wanted(),
+                max_s=max_s,
+                port=port,
+                api_key=api_key,
+                engine=engine,
+                version=version,
+                node=node,
+                log=log,
+            )
         except K2Error as error:
-            proof = Proof(False, str(error))
+            proof = _failed(str(error))
         finally:
             await client.aclose()
-        self.proof, self.proof_at = proof, self._clock.monotonic()
+        if not _is_open(proof):
+            self.proof, self.proof_at = proof, self._clock.monotonic()
         return proof
 
     def _may(self, abstains: Abstains, *, doubt: bool, asked: bool = False) -> bool:
@@ -113,3 +135,13 @@ class Proving:
             return False
         age_s = now - self.proof_at
         return age_s >= silent_s or (age_s > OF_HUNG_S and not idle)
+
+
+def _failed(why: str) -> Proof:
+    return proof_of([Effect(COMPLETION, Outcome.NOT_PROVED, why)], answered=False)
+
+
+def _is_open(proof: Proof) -> bool:
+    """Nothing was learned of the server: its queue was long. What was known before stays."""
+    missing = any(effect.outcome is Outcome.NOT_PROVED for effect in proof.effects)
+    return not proof.ok and not missing

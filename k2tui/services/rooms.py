@@ -55,6 +55,12 @@ class Room:
             self.scan.start()
         self.found.start()
 
+    def begin_runs(self) -> None:
+        """Some server of the node is k2tui's to start from now on."""
+        if not self.has_runs:
+            self.has_runs = True
+            self.scan.start()
+
     async def close(self) -> None:
         """Watch no more, and let go of the link."""
         closers: tuple[Awaitable[None], ...] = (self.found.close(), self.scan.close(), self.watch.close())
@@ -73,11 +79,11 @@ class Furniture:
     node_changed: Callable[[str], None]
     processes_looked_at: Callable[[str], None]
     """The processes of a node were looked at; mostly they are as before."""
-    servers: Collection[str]
+    servers: Callable[[], Collection[str]]
     """Names of the config's servers: other runs are somebody else's."""
 
     def _of_config(self, runs: Iterable[Run]) -> tuple[Run, ...]:
-        return tuple(run for run in runs if run.server in self.servers)
+        return tuple(run for run in runs if run.server in self.servers())
 
     def furnished(self, node: NodeSettings, *, has_runs: bool) -> Room:
         """The room of a node; nothing in it has started."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from k2tui.core.errors import K2Error
 from k2tui.core.link import LinkPhase
@@ -52,7 +53,7 @@ class RunScan:
         """Why the last look failed; None when it did not."""
         self._link, self._keeper, self._clock, self._on_change = link, keeper, clock, on_change
         self._watching, self._home = watching, home
-        self._period_s, self._busy = SHOWN_SCAN_S, False
+        self._period_s, self._changes = SHOWN_SCAN_S, 0
         self._stream: RemoteStream | None = None
         self._heard_at = 0.0
         self._task: asyncio.Task[None] | None = None
@@ -69,14 +70,18 @@ class RunScan:
         before, self._period_s = self._due_s, seconds
         self._say_period(before)
 
-    @property
-    def busy(self) -> bool:
-        """A server of the node is being started: True asks for the shortest period."""
-        return self._busy
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """While a server of the node is being changed it is looked at as often as that needs."""
+        self._count_changes(1)
+        try:
+            yield
+        finally:
+            self._count_changes(-1)
 
-    @busy.setter
-    def busy(self, busy: bool) -> None:
-        before, self._busy = self._due_s, busy
+    def _count_changes(self, more: int) -> None:
+        before = self._due_s
+        self._changes += more
         self._say_period(before)
 
     def start(self) -> None:
@@ -95,7 +100,7 @@ class RunScan:
 
     @property
     def _due_s(self) -> float:
-        return min(self._period_s, CHANGING_SCAN_S) if self._busy else self._period_s
+        return min(self._period_s, CHANGING_SCAN_S) if self._changes else self._period_s
 
     def _take(self, runs: Sequence[Run]) -> None:
         self.runs = tuple(runs)

@@ -7,8 +7,10 @@ import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
+from k2tui.core.builds import Build
 from k2tui.core.diagnosis import advice_for
 from k2tui.core.disagreement import disagreement
+from k2tui.core.effects import Wanted
 from k2tui.core.eta import TimeLeft, time_left
 from k2tui.core.events import Severity
 from k2tui.core.found import FoundServer, NodeProcess
@@ -23,6 +25,7 @@ from k2tui.core.status import is_hung_by_silence, server_status, without_silence
 from k2tui.core.views import Proof, ServerStatus, ServerView
 from k2tui.services.doors import Clock, NodeLink
 from k2tui.services.log_watch import LogScripts, LogWatch
+from k2tui.services.proofs import ProofScripts, WatchedLog, looks_at
 from k2tui.services.proving import Abstains, ProofManners, Proving
 from k2tui.services.serving_watch import HttpReading, ServingWatch
 from k2tui.services.subject import Schedulers, Subject
@@ -55,8 +58,9 @@ class ServerWatch:
         gpu_busy: Callable[[], float | None],
         sight: Callable[[], Sight] = lambda: Sight.ON_SCREEN,
         job_running: Callable[[], bool] = lambda: False,
+        proof_scripts: ProofScripts | None = None,
     ) -> None:
-        """`sight`: how much is seen of this server; `job_running`: a job of k2tui's works on it."""
+        """`sight`: how much is seen of it; `job_running`: one of ours; `proof_scripts`: to look at its processes."""
         self.settings = settings
         self.view = ServerView(settings)
         self.changed = asyncio.Event()
@@ -64,7 +68,9 @@ class ServerWatch:
         self.api_key: str | None = None
         """What the server wants as Bearer; a run's own argv is masked. Never shown."""
         self.doing: str | None = None
-        self._link, self._scripts, self._clock = link, scripts, clock
+        self.build: Build | None = None
+        """The engine as it is installed for it; None until it was read."""
+        self._link, self._scripts, self._proof_scripts, self._clock = link, scripts, proof_scripts, clock
         self._log_now, self._on_change, self._job_running = log_now, on_change, job_running
         self._tell, self._told = around.tell, set[str]()
         self._around = SurroundingsWatch(settings, link, around, clock=clock, gpu_busy=gpu_busy, on_change=self.refresh)
@@ -108,10 +114,8 @@ class ServerWatch:
             return False
         if self._is_asking():
             return False
-        unseen = self.http is None and self._owes_look()
-        if self._log is None:
-            return not unseen
-        return (self._log.caught_up or self._log.missing) and not self._owes_proof() and not unseen
+        log, unseen = self._log, self.http is None and self._owes_look()
+        return not unseen and (log is None or ((log.caught_up or log.missing) and not self._owes_proof()))
 
     def start(self) -> None:
         """Begin to watch."""
@@ -131,14 +135,9 @@ class ServerWatch:
 
     def take_runs(self, runs: tuple[Run, ...], at: float) -> None:
         """The node's runs, newest first, as they were at time.monotonic `at`."""
-        subject = self._subject
-        subject.runs = tuple(run for run in runs if run.server == self.settings.name)
-        subject.runs_at = at
-        newest = subject.runs[0] if subject.runs else None
-        if newest is not None and (subject.run is None or newest.run_id != subject.run.run_id):
-            self.attach(newest)
-        else:
-            subject.run = newest
+        another = self._subject.take_runs(runs, at)
+        if another is not None:
+            self.attach(another)
         self.refresh()
 
     def take_processes(self, processes: Sequence[NodeProcess], at: float) -> None:
@@ -159,6 +158,8 @@ class ServerWatch:
     def attach(self, run: Run) -> None:
         """Watch this run from now on: another log, and nothing proved yet."""
         self._subject.run = run
+        if run.alive:  # what somebody else had running there before is not what is watched now
+            self._subject.found, self._subject.found_gone = None, False
         self._begin_again()
         if self.settings.log is None:
             self._follow(run.log_path)
@@ -186,13 +187,23 @@ class ServerWatch:
         subject = self._subject
         return Abstains(capturing=shows_capture(subject.argv, subject.env), job_running=self._job_running())
 
-    async def prove(self, checks: frozenset[str]) -> Proof:
-        """Ask the server for a real answer now, as the operator wants it."""
-        return await self._prove(checks, asked=True)
+    async def prove(self, wanted: Wanted) -> Proof:
+        """Look now at every effect that is wanted, as the operator wants it."""
+        return await self._prove(wanted, asked=True)
 
-    async def _prove(self, checks: frozenset[str], *, asked: bool) -> Proof:
+    async def _prove(self, wanted: Wanted, *, asked: bool) -> Proof:
+        subject, log, launch = self._subject, self._log, self._by_log
         proof = await self._proving.prove(
-            self.port, self.abstains, argv=self._subject.argv, checks=checks, api_key=self.api_key, asked=asked
+            self.port,
+            self.abstains,
+            argv=subject.argv,
+            wanted=wanted,
+            api_key=self.api_key,
+            engine=self.settings.engine,
+            version=None if launch is None else launch.version,
+            node=looks_at(subject, self._link, self._proof_scripts),
+            log=None if log is None else WatchedLog(log),
+            asked=asked,
         )
         if proof.ok:
             self._serving.lives(self._clock.monotonic())
@@ -272,7 +283,7 @@ class ServerWatch:
         if self._log is not None and self._log.problem is not None:
             self._tell_once(self._log.problem)
         if not is_running(self._asking) and self._owes_proof():
-            self._asking = asyncio.ensure_future(self._quietly(self._prove_by_itself))
+            self._asking = asyncio.ensure_future(self._quietly(lambda: self._prove(Wanted(), asked=False)))
         if not is_running(self._looking) and self._owes_look():
             self._looking = asyncio.ensure_future(self._quietly(self._look_at_http))
 
@@ -356,6 +367,8 @@ class ServerWatch:
             around=self._around.known,
             serving=self._serving.reading if status in _WITH_FIGURES else None,
             found=subject.found,
+            planned=subject.planned,
+            build=self.build,
             disagreement=None if self.doing is not None else disagreement(statements(known, now)),
         )
 
@@ -390,7 +403,7 @@ class ServerWatch:
             ready = ready or launch is None or launch.kind is LaunchKind.LOADING
         there = subject.is_known and subject.is_alive is not False
         up = self._link.state.phase is LinkPhase.UP
-        return ready and there and up and self.doing is None and self.port is not None
+        return ready and there and up and self.doing in (None, "draining") and self.port is not None
 
     def _owes_proof(self) -> bool:
         http = self.http
@@ -408,14 +421,11 @@ class ServerWatch:
     def _is_asking(self) -> bool:
         return is_running(self._asking) or is_running(self._looking)
 
-    async def _quietly(self, ask: Callable[[], Awaitable[None]]) -> None:
+    async def _quietly(self, ask: Callable[[], Awaitable[object]]) -> None:
         try:
             await ask()
         except Exception as error:
             self._failed(error)
-
-    async def _prove_by_itself(self) -> None:
-        await self._prove(frozenset(), asked=False)
 
     async def _look_at_http(self) -> None:
         port = self.port

@@ -15,6 +15,9 @@ from k2tui.services.serving_watch import HttpReading
 _SCHEDULERS = ("sglang::scheduler", "VLLM::EngineCore", "VLLM::Worker")
 """Titles of the processes that do the work; SGLang 0.4.6 and later, vLLM 0.9 and later."""
 
+STALE_LISTS = 2
+"""As many lists may have been on their way when a run began."""
+
 
 @dataclass
 class Schedulers:
@@ -45,12 +48,16 @@ class Subject:
     runs: tuple[Run, ...] = ()
     """Newest first."""
     runs_at: float | None = None
+    planned: Run | None = None
+    """A run that a restart wrote down and has not begun."""
     found: FoundServer | None = None
     """As it was seen last."""
     found_at: float | None = None
     found_gone: bool = False
     schedulers: Schedulers = field(default_factory=Schedulers)
     schedulers_at: float | None = None
+    missed: int = 0
+    """How many lists in a row had nothing of the run that is watched."""
 
     @property
     def is_log_alone(self) -> bool:
@@ -113,6 +120,32 @@ class Subject:
         if found is not None:
             self.found = found
             self.schedulers.take(found.workers)
+
+    def take_runs(self, runs: Sequence[Run], at: float) -> Run | None:
+        """The node's runs, newest first. Gives the one to watch from now on when that is another one than before.
+
+        A list that was made before a run began arrives after its start was told: it does not take the run away again.
+        """
+        mine = [run for run in runs if run.server == self.settings.name]
+        begun = tuple(run for run in mine if not run.is_planned)
+        newest = next(iter(begun), None)
+        if self._is_older(begun) and self.missed < STALE_LISTS:
+            self.missed += 1
+            return None
+        self.missed = 0
+        self.planned = next((run for run in mine if run.is_planned), None)
+        self.runs, self.runs_at = begun, at
+        if newest is not None and (self.run is None or newest.run_id != self.run.run_id):
+            return newest
+        self.run = newest
+        return None
+
+    def _is_older(self, runs: Sequence[Run]) -> bool:
+        """Does this list end before the run that is watched began?"""
+        watched = self.run
+        if watched is None or any(run.run_id == watched.run_id for run in runs):
+            return False
+        return all(run.run_id.rpartition("-")[0] <= watched.run_id.rpartition("-")[0] for run in runs)
 
     def take_processes(self, processes: Sequence[NodeProcess], at: float) -> None:
         """Processes of the node; those of this run's session are looked for among them."""

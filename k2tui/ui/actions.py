@@ -66,6 +66,11 @@ EVERYWHERE = (
 """On every screen that shows the fleet."""
 SERVER = (
     "server.restart",
+    "server.try",
+    "server.try_again",
+    "server.undo",
+    "server.verify",
+    "server.runs",
     "server.stop",
     "server.describe",
     "server.copy_command",
@@ -99,17 +104,22 @@ SHEET = (
     "sheet.take_back",
     "sheet.reset",
     "sheet.profile",
+    "sheet.save",
+    "sheet.paste",
+    "sheet.failure",
+    "sheet.drain",
     "sheet.dry_run",
 )
 """In the launch sheet."""
 DIALOG = ("app.open", "app.back", "pane.next", "pane.previous", "move.left", "move.right")
 """In every dialog."""
-CHANGING = frozenset({"server.restart", "server.stop"})
+CHANGING = frozenset({"server.restart", "server.stop", "server.try", "server.try_again", "server.undo"})
 """What read-only forbids."""
+OWN = CHANGING | {"server.verify", "server.runs"}
+"""What is for servers that k2tui started."""
 
 ARGUMENTS: Mapping[str, str] = {
-    "restart": "server",
-    "stop": "server",
+    **dict.fromkeys(("restart", "stop", "undo", "verify", "runs"), "server"),
     "log": "server",
     "describe": "server",
     "copy-command": "server",

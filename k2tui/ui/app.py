@@ -11,7 +11,7 @@ from textual import events
 from textual.screen import Screen
 
 from k2tui.core.errors import K2Error
-from k2tui.ui.doing import DoingApp
+from k2tui.ui.bulk import BulkApp
 from k2tui.ui.fleetlike import Attachment, Copier, FleetLike, UiClock
 from k2tui.ui.present import key_text
 from k2tui.ui.screens.base import K2Screen
@@ -36,7 +36,7 @@ class TypesAhead(Protocol):
         ...
 
 
-class K2App(DoingApp):
+class K2App(BulkApp):
     """The control room over one fleet."""
 
     def __init__(
@@ -118,6 +118,7 @@ class K2App(DoingApp):
                 return
             if self.note is not None and self.note.until < self.clock.monotonic():
                 self.clear_note()
+            self.ask_waiting()
             screen = self.screen
             if isinstance(screen, K2Screen) and screen.pulse(self.fleet.revision, self.ticks):
                 self._quiet = 0
@@ -185,8 +186,8 @@ class K2App(DoingApp):
         if not isinstance(self.screen, EventsScreen):
             self.push_screen(EventsScreen())
 
-    def go_server(self, name: str, *, log: bool = False) -> None:
-        """The screen of one server, perhaps with the log alone."""
+    def go_server(self, name: str, *, log: bool = False, run_id: str | None = None) -> None:
+        """The screen of one server, perhaps with the log alone; `run_id`: the log of that run, not of the newest."""
         from k2tui.ui.screens.server import ServerScreen  # noqa: PLC0415  not needed for the first paint
 
         try:
@@ -200,6 +201,8 @@ class K2App(DoingApp):
         else:
             target = ServerScreen(name)
             self.push_screen(target)
+        if run_id is not None or log:
+            target.run_id = run_id
         if log:
             target.log_alone()
 
@@ -219,6 +222,19 @@ class K2App(DoingApp):
                 self.fail(error)
                 return
         self.push_screen(HistoryScreen(name, is_node=is_node))
+
+    def go_runs(self, name: str) -> None:
+        """Every run of a server."""
+        from k2tui.ui.screens.runs import RunsScreen  # noqa: PLC0415  not needed for the first paint
+
+        try:
+            self.fleet.server(name)
+        except K2Error as error:
+            self.fail(error)
+            return
+        here = self.screen
+        if not (isinstance(here, RunsScreen) and here.name_of_server == name):
+            self.push_screen(RunsScreen(name))
 
     def describe(self, name: str) -> None:
         """All that is known of a server, as text."""

@@ -6,12 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from k2tui.core.errors import K2Error
-from k2tui.ui.actions import UnknownCommand, completions, handler_of, understand
+from k2tui.core.flag_completion import Candidate
+from k2tui.core.try_completion import try_candidates
+from k2tui.core.variables import VARIABLES
+from k2tui.ui.actions import ARGUMENTS, Command, UnknownCommand, completions, handler_of, understand
 from k2tui.ui.theme import theme_names
 
 if TYPE_CHECKING:
     from k2tui.ui.app import K2App
     from k2tui.ui.screens.base import K2Screen
+
+
+NAMES_A_SERVER = frozenset(word for word, kind in ARGUMENTS.items() if kind == "server")
+"""Commands that are refused at once where there is no server of that name."""
 
 
 def names_of(app: K2App) -> Mapping[str, Sequence[str]]:
@@ -29,6 +36,42 @@ def complete_line(app: K2App, screen: K2Screen, text: str) -> list[str]:
     return completions(text, screen.HERE, names_of(app))
 
 
+def offers(app: K2App, screen: K2Screen, text: str) -> tuple[Candidate, ...]:
+    """Whole lines that a half-typed `try` may become, each with what it means; nothing for other commands."""
+    command = _tried(screen, text)
+    server = screen.chosen_server
+    if command is None or server is None:
+        return ()
+    head = text[: text.index(" ", len(text) - len(text.lstrip(" :"))) + 1]
+    run = server.run
+    argv, env = ((), {}) if run is None else (run.argv, dict(run.env))
+    found = try_candidates(text[len(head) :], server.build, VARIABLES, argv, env)
+    return tuple(Candidate(head + one.text, one.note) for one in found)
+
+
+def complaint(app: K2App, screen: K2Screen, text: str) -> str | None:
+    """What is wrong with a `try`, so that it can be corrected where it stands; None for all that may be done."""
+    command = _tried(screen, text)
+    if command is None:
+        return None
+    try:
+        app.check_try(screen.targets("try"), command.argument)
+    except K2Error as error:
+        return str(error)
+    return None
+
+
+def _tried(screen: K2Screen, text: str) -> Command | None:
+    """The `try` that is typed, once its words are begun."""
+    if " " not in text.lstrip(" :"):
+        return None
+    try:
+        command = understand(text, screen.HERE)
+    except UnknownCommand:
+        return None
+    return command if command.word == "try" else None
+
+
 def run_line(app: K2App, screen: K2Screen, line: str) -> None:
     """Do it, or say why not."""
     try:
@@ -43,7 +86,11 @@ def run_line(app: K2App, screen: K2Screen, line: str) -> None:
 def _run(app: K2App, screen: K2Screen, word: str, argument: str, action_id: str | None) -> None:
     with_argument: dict[str, Callable[[str], None]] = {
         "server": app.go_server,
-        "restart": app.open_sheet,
+        "restart": app.begin_restart,
+        "try": lambda words: app.try_words(screen, words),
+        "undo": app.undo,
+        "verify": app.verify,
+        "runs": lambda name: app.go_runs(name),
         "stop": app.ask_stop,
         "describe": app.describe,
         "history": lambda name: app.go_history(name),
@@ -57,7 +104,7 @@ def _run(app: K2App, screen: K2Screen, word: str, argument: str, action_id: str 
         "rank": lambda rank: _rank(app, screen, rank),
     }
     if argument and word in with_argument:
-        if word in ("restart", "stop", "describe", "log", "history", "adopt"):
+        if word in NAMES_A_SERVER:
             app.fleet.server(argument)
         with_argument[word](argument)
     elif word == "quit":

@@ -6,42 +6,53 @@ from collections.abc import AsyncIterator, Callable
 
 from k2tui.core.errors import ExitCode, K2Error
 from k2tui.core.link import LinkPhase
-from k2tui.core.verbs import ProfileChange, VerbEvent
+from k2tui.core.verbs import Manner, ProfileChange, VerbEvent
 from k2tui.ui.saying import SayingApp
+from k2tui.ui.sheet_state import Draft
 
 Steps = Callable[[str | None], AsyncIterator[VerbEvent]]
 """Begins the verb with this confirmation."""
+Heard = Callable[[VerbEvent], None]
+"""Is told each step of a verb."""
 
 _ROLE = {"failed": "bad", "proved": "good", "ready": "good", "stopped": "good"}
-_QUIET = ("progress", "phase")
+_QUIET = ("progress", "phase", "weights")
 """What the screen shows anyway."""
 
 
 class DoingApp(SayingApp):
     """The part of the app that changes servers. Each change goes through the fleet, which may refuse."""
 
-    def open_sheet(self, name: str) -> None:
-        """The launch sheet of this server."""
+    def open_sheet(
+        self, name: str, change: ProfileChange | None = None, *, why: str = "restart", brief: bool = False
+    ) -> None:
+        """The launch sheet of this server, with a change that somebody has worded already."""
         from k2tui.ui.screens.sheet import LaunchSheet  # noqa: PLC0415  not needed for the first paint
 
-        if self._forbidden("start", name):
-            return
+        draft = None if change is None else Draft.of(change)
         try:
-            self.push_screen(LaunchSheet(self.fleet, name))
+            self.push_screen(LaunchSheet(self.fleet, name, draft, why=why, brief=brief))
         except K2Error as error:
             self.fail(error)
 
-    def launch(self, name: str, change: ProfileChange, *, restart: bool, confirm: str | None) -> None:
+    def launch(
+        self, name: str, change: ProfileChange, *, restart: bool, confirm: str | None, manner: Manner | None = None
+    ) -> None:
         """Do what the sheet says."""
         verb = self.fleet.restart if restart else self.fleet.start
         word = "restart" if restart else "start"
-        self.follow(name, word, lambda given: verb(name, change, confirm=given), confirm)
+        heard = self.hears_launch(name, change, manner)
+        self.follow(name, word, lambda given: verb(name, change, confirm=given, manner=manner), confirm, heard=heard)
+
+    def hears_launch(self, name: str, change: ProfileChange, manner: Manner | None) -> Heard | None:
+        """Who is told of this launch, beside the last line."""
+        return None
 
     def ask_stop(self, name: str) -> None:
         """The stop dialog, which names what will be stopped."""
         from k2tui.ui.screens.confirm import stop_dialog  # noqa: PLC0415  not needed for the first paint
 
-        if self._forbidden("stop", name):
+        if self.forbidden("stop", name):
             return
         server = self.fleet.server(name)
         if server.run is None or not server.run.alive:
@@ -92,26 +103,33 @@ class DoingApp(SayingApp):
         else:
             self.say(f"the host key of {node} is trusted now", "good")
 
-    def follow(self, name: str, word: str, steps: Steps, confirm: str | None) -> None:
+    def follow(self, name: str, word: str, steps: Steps, confirm: str | None, *, heard: Heard | None = None) -> None:
         """Begin a verb and tell its steps. Quitting ends the telling; the server goes on."""
-        self.run_worker(self._follow(name, word, steps, confirm), group=f"verb-{name}", exit_on_error=False)
+        verb = self._follow(name, word, steps, confirm, heard)
+        self.run_worker(verb, group=f"verb-{name}", exit_on_error=False)
 
-    async def _follow(self, name: str, word: str, steps: Steps, confirm: str | None) -> None:
+    async def _follow(self, name: str, word: str, steps: Steps, confirm: str | None, heard: Heard | None) -> None:
         try:
             async for event in steps(confirm):
-                if event.type == "done":
-                    self.say(event.text, "good" if event.exit_code is ExitCode.DONE else "bad")
-                elif event.type not in _QUIET:
-                    self.say(event.text, _ROLE.get(event.type, "text"))
+                self.tell_step(event)
+                if heard is not None:
+                    heard(event)
         except K2Error as error:
             if error.code == "confirm_needed" and confirm is None:
-                self._ask_again(name, word, steps, error)
+                self._ask_again(name, word, steps, error, heard)
             else:
                 self.fail(error)
         except Exception as error:  # a bug of ours must not take the control room down
             self.fail(K2Error(f"{word} {name} broke: {type(error).__name__}: {error}", code="bug", subject=name))
 
-    def _ask_again(self, name: str, word: str, steps: Steps, error: K2Error) -> None:
+    def tell_step(self, event: VerbEvent) -> None:
+        """One step of a verb on the last line; what the screen shows anyway is left out."""
+        if event.type == "done":
+            self.say(event.text, "good" if event.exit_code is ExitCode.DONE else "bad")
+        elif event.type not in _QUIET:
+            self.say(event.text, _ROLE.get(event.type, "text"))
+
+    def _ask_again(self, name: str, word: str, steps: Steps, error: K2Error, heard: Heard | None) -> None:
         """The server turned out to be busy: say so and ask."""
         from k2tui.ui.screens.confirm import confirm_dialog  # noqa: PLC0415  not needed for the first paint
 
@@ -119,11 +137,12 @@ class DoingApp(SayingApp):
 
         def answered(given: str | None) -> None:
             if given is not None:
-                self.follow(name, word, steps, given)
+                self.follow(name, word, steps, given, heard=heard)
 
         self.push_screen(confirm_dialog(word, name, node, error), answered)
 
-    def _forbidden(self, word: str, name: str) -> bool:
+    def forbidden(self, word: str, name: str) -> bool:
+        """True, and said, where nothing may be changed."""
         if self.fleet.settings.read_only:
             self.say(f"{word} {name}: not now, k2tui is read-only (--read-only, or read_only = true)", "warning")
             return True

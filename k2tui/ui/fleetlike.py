@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
 from k2tui.core.absence import Absence
 from k2tui.core.alerts import Alert
+from k2tui.core.builds import Build
 from k2tui.core.events import Event
 from k2tui.core.pace import Shown
+from k2tui.core.preflight import Preflight
 from k2tui.core.ring import LineRing
+from k2tui.core.runs import Run
 from k2tui.core.series import Annotation, Samples, SeriesKey
 from k2tui.core.settings import Settings
-from k2tui.core.verbs import LaunchPlan, ProfileChange, VerbEvent
+from k2tui.core.verbs import LaunchPlan, Manner, ProfileChange, VerbEvent
 from k2tui.core.views import NodeView, ServerView
 
 
@@ -43,12 +46,71 @@ class FleetLike(Protocol):
 
     async def close(self) -> None: ...
     def plan(self, name: str, change: ProfileChange | None = None) -> LaunchPlan: ...
+    async def preflight(self, name: str, change: ProfileChange | None = None) -> Preflight:
+        """Look at everything that can stand in the way of this launch, on the node, now."""
+        ...
+
+    async def read_build(self, name: str) -> Build:
+        """The engine as it is installed for this server, read now or known already. Raises K2Error."""
+        ...
+
     def start(
-        self, name: str, change: ProfileChange | None = None, *, confirm: str | None = None, verify: bool = True
+        self,
+        name: str,
+        change: ProfileChange | None = None,
+        *,
+        confirm: str | None = None,
+        verify: bool = True,
+        manner: Manner | None = None,
     ) -> AsyncIterator[VerbEvent]: ...
     def restart(
-        self, name: str, change: ProfileChange | None = None, *, confirm: str | None = None, verify: bool = True
-    ) -> AsyncIterator[VerbEvent]: ...
+        self,
+        name: str,
+        change: ProfileChange | None = None,
+        *,
+        confirm: str | None = None,
+        verify: bool = True,
+        manner: Manner | None = None,
+    ) -> AsyncIterator[VerbEvent]:
+        """Stop it if it runs, then start it. `manner` None: as the server's config says."""
+        ...
+
+    def restart_many(
+        self,
+        changes: Mapping[str, ProfileChange | None],
+        *,
+        confirm: Collection[str] = (),
+        parallel: bool = False,
+        manner: Manner | None = None,
+    ) -> AsyncIterator[VerbEvent]:
+        """One after the other, ended by the first that is not verified; `confirm` are nodes' names."""
+        ...
+
+    def verify(self, name: str) -> AsyncIterator[VerbEvent]:
+        """Look at every effect that its flags ask for, now; the last event is `done`."""
+        ...
+
+    def go_on(self, name: str, *, confirm: str | None = None) -> AsyncIterator[VerbEvent]:
+        """Do to its end a restart that was interrupted (`ServerView.planned`)."""
+        ...
+
+    def take_back(self, name: str, *, confirm: str | None = None) -> AsyncIterator[VerbEvent]:
+        """Undo a restart that was interrupted: what ran before runs again, and the planned run is gone."""
+        ...
+
+    def adopt(self, name: str, *, confirm: str | None = None) -> AsyncIterator[VerbEvent]:
+        """Write a found server into the config, stop it by its identity and start it as one of ours."""
+        ...
+
+    async def save_profile(self, name: str, change: ProfileChange, *, as_name: str, use: bool) -> str:
+        """Write a server's profile with this change into the config as [profiles.AS_NAME]; `use`: the server has it
+        from now on. Gives the file's path; raises K2Error."""
+        ...
+
+    async def runs(self, name: str) -> tuple[Run, ...]:
+        """Every run of a server that the node or this side remembers, newest first."""
+        ...
+
     def stop(self, name: str, *, confirm: str | None = None) -> AsyncIterator[VerbEvent]: ...
     async def trust_host_key(self, node: str) -> None: ...
     def retry_now(self, node: str) -> None: ...

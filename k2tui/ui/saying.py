@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from textual.app import App
 from textual.filter import LineFilter, NoColor
@@ -23,6 +23,15 @@ from k2tui.ui.widgets.paint import Painter
 
 NOTE_S, BAD_NOTE_S = 6.0, 20.0
 EVENTS_KEPT = 200
+
+
+@runtime_checkable
+class DrawsNotes(Protocol):
+    """A dialog with a last line of its own."""
+
+    def draw_note(self) -> None:
+        """Show what the app says, or take it away."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +128,11 @@ class SayingApp(App[None], inherit_bindings=False):
         return sorted([*told, *mine], key=lambda event: event.at)
 
     def _lines(self) -> None:
-        front = self.front
+        front, top = self.front, self.screen_stack[-1] if self.screen_stack else None
         if front is not None:
             front.draw_lines()
+        if isinstance(top, DrawsNotes):
+            top.draw_note()
 
     # ---- text that leaves
 

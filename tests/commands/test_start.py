@@ -28,7 +28,7 @@ node = "gpu-a"
 port = {free}
 profile = "base"
 [profiles.base]
-cmd = "{engine} -m sglang.launch_server --model-path /models/toy"
+cmd = "{engine} -m sglang.launch_server --model-path {model}"
 """
 ENGINE = "#!/bin/sh\nexec sleep 600\n"
 
@@ -52,7 +52,10 @@ def starter(sshd: Sshd, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     engine.chmod(0o700)
     node = sshd.node("gpu-a")
     values = {"port": node.port, "user": node.user, "identity": node.identity, "home": tmp_path / "k2"}
-    config.write_text(CONFIG.format(**values, free=free_port(), engine=engine), encoding="utf-8")
+    model = tmp_path / "model"
+    model.mkdir()
+    text = CONFIG.format(**values, free=free_port(), engine=engine, model=model)
+    config.write_text(text, encoding="utf-8")
     known.parent.mkdir(parents=True)
     known.write_text(sshd.known_hosts_line, encoding="ascii")
     command = [sys.executable, "-m", "k2tui", "--config", str(config), "start", "toy", "--json"]

@@ -7,11 +7,11 @@ import re
 import pytest
 
 from k2tui.core.advice import advice_for
+from k2tui.core.engine_flags import versions
 from k2tui.core.flag_ages import ages, arguments, version_of
 from k2tui.core.flag_words import SGLANG
 from k2tui.core.grammar.signatures import SIGNATURES
 from k2tui.core.launch import Cause, Launch, LaunchKind
-from k2tui.core.sglang_arguments import VERSIONS
 from k2tui.core.words import FAILURE_WORDS
 
 FOREIGN = frozenset(("--query-compute-apps", "--ipc", "--shm-size", "--gpus", "--help"))
@@ -31,7 +31,7 @@ def flags_named(launch: Launch) -> set[str]:
     return {flag.rstrip("-") for flag in re.findall(r"--[a-z][a-z0-9-]*", text)} - FOREIGN
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", versions("sglang"))
 def test_no_advice_names_a_flag_that_the_version_lacks(version: str) -> None:
     has = {f"--{name.replace('_', '-')}" for name in arguments(version)}
     for failure in CLASSES:
@@ -62,7 +62,7 @@ def test_every_failure_class_has_words_and_advice(failure: str) -> None:
     assert advice_for(crashed(failure)), failure
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", versions("sglang"))
 def test_a_version_is_known_by_its_arguments(version: str) -> None:
     assert version_of(arguments(version)) == version
 

@@ -68,6 +68,10 @@ gpus = "0,2,4-5"
 port = 30000
 profile = "reason"
 on_crash = "restart:2/1h"
+supervisor = "docker"
+image = "lmsysorg/sglang:v0.5.9"
+on_failure = "rollback"
+drain = "90s"
 
 [servers.by-hand]
 node = "gpu-a"
@@ -99,7 +103,7 @@ say = "{name} is at {temp} degrees"
 for_s = 0
 
 [keys]
-"log.follow" = "F"
+"log.follow" = "Z"
 """
 
 
@@ -139,6 +143,10 @@ def test_every_key_becomes_a_setting() -> None:
                 profile="reason",
                 on_crash_restarts=2,
                 on_crash_window_s=3600.0,
+                supervisor="docker",
+                image="lmsysorg/sglang:v0.5.9",
+                on_failure="rollback",
+                drain_s=90.0,
             ),
             "by-hand": ServerSettings(name="by-hand", node="gpu-a", log="/data/log"),
         },
@@ -175,7 +183,7 @@ def test_every_key_becomes_a_setting() -> None:
                 "gpu_hot": AlertRuleSettings("gpu_hot", for_s=0.0),
             },
         ),
-        keys={"log.follow": "F"},
+        keys={"log.follow": "Z"},
     )
 
 
@@ -223,6 +231,16 @@ def test_the_engine_is_what_the_command_says() -> None:
 def test_on_crash(text: str, restarts: int, window_s: float) -> None:
     server = read(f"[nodes.a]\n[servers.s]\nnode = 'a'\nlog = '/l'\non_crash = '{text}'").servers["s"]
     assert (server.on_crash_restarts, server.on_crash_window_s) == (restarts, window_s)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds", "shown"),
+    [("0s", 0.0, None), ("90s", 90.0, "90s"), ("60s", 60.0, "1m"), ("2m", 120.0, "2m"), ("1d", 86400.0, "1d")],
+)
+def test_drain(text: str, seconds: float, shown: str | None) -> None:
+    settings = read(f"[nodes.a]\n[servers.s]\nnode = 'a'\nlog = '/l'\ndrain = '{text}'")
+    assert settings.servers["s"].drain_s == seconds
+    assert document_of(settings)["servers"]["s"].get("drain") == shown
 
 
 def test_a_moved_key_may_be_one_that_was_made_free() -> None:

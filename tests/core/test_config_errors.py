@@ -18,7 +18,9 @@ ONE_SERVER = "[nodes.gpu-a]\n{}[servers.kimi]\nnode = 'gpu-a'\n{}"
 
 TOP = "theme, read_only, mouse, probe, verify, fleet, nodes, servers, profiles, alerts, keys"
 NODE_KEYS = "host, user, port, proxy_jump, identity, transport, home, disks, tags, confirm"
-SERVER_KEYS = "node, engine, setup, python, cwd, gpus, port, profile, log, on_crash"
+SERVER_KEYS = (
+    "node, engine, setup, python, cwd, gpus, port, profile, log, on_crash, supervisor, image, on_failure, drain"
+)
 PROFILE_KEYS = "extends, cmd, flags, env, unset"
 GPUS = 'GPU numbers in quotes, such as "0-7" or "0,2,4-5", each once'
 NOT_YET = "no such key: this version has not got it yet; take it out"
@@ -352,8 +354,8 @@ WRONG: list[tuple[str, str, str]] = [
     ),
     (
         "a key that is bound twice",
-        '[keys]\n"log.follow" = "F"\n"log.wrap" = "F"',
-        'line 3, keys."log.wrap": found "F", expected a key of its own: log.follow has it already;'
+        '[keys]\n"log.follow" = "Z"\n"log.wrap" = "Z"',
+        'line 3, keys."log.wrap": found "Z", expected a key of its own: log.follow has it already;'
         " move that one too, or choose another",
     ),
     (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from k2tui.core.config import settings_from
 from k2tui.core.flags import arguments
-from k2tui.core.foreign.adoption import adoption_toml
+from k2tui.core.foreign.adoption import adoption_of, adoption_toml
 from k2tui.core.found import FoundServer, NodeProcess
 from k2tui.core.profiles import parse_command, resolve
 from k2tui.core.runs import ProcessIdentity
@@ -69,6 +69,30 @@ def test_any_arguments_come_back_as_they_were(values: list[str]) -> None:
     argv = tuple(word for value in values for word in ("--flag", f"v{value}"))
     if MASK not in "".join(argv):
         assert pasted(found(*argv))[0] == (*HEAD, *MODEL, *argv)
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        found("--tp-size", "8", "--port", "31000", port=31000, cwd="/root/a b", gpus=(3, 0, 1, 2, 6)),
+        found("--base-gpu-id", "2", gpus=(2, 3), env=(("NCCL_ALGO", "Ring"), ("VIRTUAL_ENV", "/opt/a"))),
+        found("--x", "'''", "--api-key", MASK, port=None, cwd="/a\x01", env_unknown=True),
+    ],
+    ids=["port and GPUs", "python", "what can't be written"],
+)
+def test_the_settings_are_what_the_lines_say(server: FoundServer) -> None:
+    adoption = adoption_of(server, "gpu-a", "sglang-30000")
+    read = settings(server)
+    assert read.servers == {"sglang-30000": adoption.server}
+    assert read.profiles == {"sglang-30000": adoption.profile}
+
+
+def test_a_secret_in_the_command_is_named() -> None:
+    adoption = adoption_of(found("--api-key", MASK), "gpu-a", "s")
+    assert (adoption.secrets, adoption.notes) == (
+        ("--api-key",),
+        ("its value is a secret, so it was left out: --api-key",),
+    )
 
 
 def test_its_allowed_environment_comes_along() -> None:

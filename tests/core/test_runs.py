@@ -34,6 +34,39 @@ def test_a_run_is_read_with_all_that_is_known_of_it() -> None:
     assert run.log_path == f"{FIRST}/log"
 
 
+def test_a_planned_run_is_read_from_its_spec_alone() -> None:
+    known = {"server": "kimi", "engine": "vllm", "why": "try", "replaces": "R0", "cwd": "/w", "setup": "s"}
+    spec = json.dumps({**known, "kept_by": "tmux", "started_at": 9})
+    (run,) = parse_scan(told(f"run p {FIRST}", f"{FIRST}/spec.json:{spec}"))
+    assert (run.is_planned, run.alive, run.supervisor, run.started_at) == (True, False, None, 9)
+    assert (run.engine, run.why, run.replaces, run.cwd, run.setup, run.kept_by) == (
+        "vllm",
+        "try",
+        "R0",
+        "/w",
+        "s",
+        "tmux",
+    )
+    assert run.attach is None
+
+
+def test_a_planned_run_is_newer_than_one_that_started_in_the_same_second() -> None:
+    plan = FIRST.replace("ffff", "0000")
+    lines = (f"run p {plan}", f"run 1 {FIRST}", f"{FIRST}/state.json:{STATE}")
+    assert [run.directory for run in parse_scan(told(*lines))] == [plan, FIRST]
+
+
+def test_a_run_in_tmux_says_how_to_attach_to_it() -> None:
+    state = STATE[:-1] + ',"kept_by":"tmux","kept_as":"k2tui-kimi; reboot"}'
+    (run,) = parse_scan(told(f"run 1 {FIRST}", f"{FIRST}/state.json:{state}"))
+    assert run.attach == "tmux attach -t '=k2tui-kimi; reboot'"
+
+
+def test_a_run_of_an_older_k2tui_was_kept_by_setsid() -> None:
+    (run,) = parse_scan(told(f"run 1 {FIRST}", f"{FIRST}/state.json:{STATE}"))
+    assert (run.kept_by, run.kept_as, run.attach, run.why, run.verdict) == ("setsid", None, None, "start", None)
+
+
 def test_an_exit_and_a_stop_are_read() -> None:
     lines = (f"run 0 {FIRST}", f"{FIRST}/state.json:{STATE}", f"{FIRST}/exit:137 1234", f"{FIRST}/stop:1230 ada@desk")
     (run,) = parse_scan(told(*lines))
@@ -60,7 +93,7 @@ def test_no_bytes_break_the_reader(noise: bytes) -> None:
 
 
 @given(
-    st.sampled_from(("spec.json", "state.json", "exit", "stop")),
+    st.sampled_from(("spec.json", "state.json", "exit", "stop", "verdict")),
     st.one_of(st.text(), st.recursive(st.none() | st.integers() | st.text(), st.lists).map(json.dumps)),
 )
 def test_a_broken_file_costs_at_most_its_own_run(name: str, text: str) -> None:

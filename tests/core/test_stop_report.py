@@ -22,6 +22,20 @@ def test_what_had_to_be_killed_is_named() -> None:
     assert report.to_json()["killed"] == [{"pid": 13, "command": "sglang::scheduler_TP0", "state": None}]
 
 
+def test_a_server_that_had_to_quit_is_told() -> None:
+    report = parse_stop(b"term 12\nquit 12\nexit 137 17\nelapsed 21\nk2end\n")
+    assert report is not None
+    assert "asked to quit at once" in report.sentence
+    assert report.to_json()["quit_pids"] == [12]
+
+
+def test_a_container_that_had_to_be_killed_is_told() -> None:
+    report = parse_stop(b"container TERM k2tui-a\ncontainer KILL k2tui-a\nexit 137 17\nelapsed 21\nk2end\n")
+    assert report is not None
+    assert (report.container, report.to_json()["container_signals"]) == (("TERM", "KILL"), ["TERM", "KILL"])
+    assert "its container had to be killed" in report.sentence
+
+
 def test_what_could_not_be_killed_is_named_with_its_state() -> None:
     report = parse_stop(b"term 12\nleft 13 D sglang::scheduler TP0\nelapsed 50\nk2end\n")
     assert report is not None

@@ -49,6 +49,11 @@ def test_thinking_can_be_turned_off(switch: str) -> None:
     assert said({"chat_template_kwargs": {switch: False}}, reasoning="kimi_k2") == ("", "".join(ANSWER), None)
 
 
+def test_a_parser_of_a_family_that_always_thinks_takes_a_whole_answer_for_thought() -> None:
+    silent = {"chat_template_kwargs": {"thinking": False}}
+    assert said(silent, reasoning="deepseek-r1") == ("".join(ANSWER), "", None)
+
+
 def test_a_tool_call_is_found_by_its_parser() -> None:
     assert said({"tools": [TOOL]}, reasoning="kimi_k2", tools="kimi_k2") == ("".join(THOUGHT), "", "get_weather")
     assert said({"tools": [TOOL]}, reasoning="qwen3", tools="qwen", kimi=False)[2] == "get_weather"

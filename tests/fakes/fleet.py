@@ -21,11 +21,14 @@ from k2tui.core.ring import LineRing
 from k2tui.core.runs import ProcessIdentity, Run
 from k2tui.core.series import Annotation, Samples, SeriesKey
 from k2tui.core.settings import NodeSettings, ProfileSettings, ServerSettings, Settings
-from k2tui.core.verbs import LaunchPlan, ProfileChange, VerbEvent
+from k2tui.core.verbs import LaunchPlan, Manner, ProfileChange, VerbEvent
+from k2tui.core.verdicts import Effect, Outcome
 from k2tui.core.views import NodeView, Proof, ServerStatus, ServerView, Witness
+from tests.fakes.fleet_verbs import FakeVerbs
 
 DAY = 1_796_047_200.0
 """2026-11-30 14:00 UTC."""
+REASONING = Effect("reasoning", Outcome.PROVED, "reasoning apart from content", "--reasoning-parser")
 PHASE_SECONDS = {
     LaunchPhase.ARGS: 2.1,
     LaunchPhase.DISTRIBUTED: 3.0,
@@ -53,10 +56,11 @@ class FakeClock:
         self.at += seconds
 
 
-class FakeFleet:
+class FakeFleet(FakeVerbs):
     """The Fleet surface over plain dictionaries."""
 
     def __init__(self, settings: Settings, clock: FakeClock | None = None, *, simulated: bool = False) -> None:
+        super().__init__()
         self.settings = settings
         self.clock = clock or FakeClock()
         self.simulated = simulated
@@ -125,7 +129,7 @@ class FakeFleet:
 
     def plan(self, name: str, change: ProfileChange | None = None) -> LaunchPlan:
         view = self.server(name)
-        profile = resolve(self.settings, None, view.settings, change)
+        profile = resolve(self.settings, None, view.settings, change, runs=view.runs)
         live = view.run if view.run is not None and view.run.alive else None
         always = self.settings.nodes[view.settings.node].confirm == "always"
         return LaunchPlan(
@@ -138,16 +142,30 @@ class FakeFleet:
         )
 
     async def start(
-        self, name: str, change: ProfileChange | None = None, *, confirm: str | None = None, verify: bool = True
+        self,
+        name: str,
+        change: ProfileChange | None = None,
+        *,
+        confirm: str | None = None,
+        verify: bool = True,
+        manner: Manner | None = None,
     ) -> AsyncIterator[VerbEvent]:
+        self.manners.append(manner)
         plan = self.plan(name, change)
         self._let("start", name, change, confirm)
         async for event in self._launch(plan, verify=verify):
             yield event
 
     async def restart(
-        self, name: str, change: ProfileChange | None = None, *, confirm: str | None = None, verify: bool = True
+        self,
+        name: str,
+        change: ProfileChange | None = None,
+        *,
+        confirm: str | None = None,
+        verify: bool = True,
+        manner: Manner | None = None,
     ) -> AsyncIterator[VerbEvent]:
+        self.manners.append(manner)
         plan = self.plan(name, change)
         self._let("restart", name, change, confirm)
         if plan.replaces_run is not None:
@@ -282,7 +300,7 @@ class FakeFleet:
     def ready(self, name: str, proof: Proof | None = None) -> None:
         """It serves, and a completion came back."""
         self.phase(name, LaunchPhase.READY, kind=LaunchKind.READY)
-        proof = proof or Proof(True, "47 tokens in 0.9 s; reasoning apart from content", (("reasoning", True, "ok"),))
+        proof = proof or Proof(True, "47 tokens in 0.9 s; reasoning apart from content", (REASONING,))
         self.set(name, status=ServerStatus.READY, proof=proof, proof_at=self.clock.at)
 
     def crash(self, name: str, cause: Cause, *advice: Advice) -> None:

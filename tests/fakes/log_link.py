@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -64,6 +64,12 @@ class Web:
         if path not in self.replies:
             raise K2Error("no answer", code="http_timeout")
         return HttpReply(200, json.dumps(self.replies[path]).encode())
+
+    async def events(
+        self, path: str, *, body: Mapping[str, object], headers: Mapping[str, str] | None = None
+    ) -> AsyncGenerator[bytes, None]:
+        """The whole answer as its one event."""
+        yield (await self.ask("POST", path, body=body, headers=headers)).body
 
     async def aclose(self) -> None: ...
 

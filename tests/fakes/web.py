@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -109,6 +109,17 @@ class Door:
         if self.hangs:
             await asyncio.Event().wait()
         return self.engine.answer(path)
+
+    async def events(
+        self, path: str, *, body: Mapping[str, object], headers: Mapping[str, str] | None = None
+    ) -> AsyncGenerator[bytes, None]:
+        """What a real engine streamed, piece by piece; a route that the test set to fail fails."""
+        reply = await self.ask("POST", path, body=body, headers=headers)
+        if reply.status != 200:
+            raise K2Error(f"HTTP {reply.status} from {path}", code="http_status")
+        for line in (REPLIES / "sglang0523-qwen3.chat-stream.sse").read_bytes().splitlines():
+            if line.startswith(b"data:"):
+                yield line[5:].strip()
 
     async def aclose(self) -> None: ...
 

@@ -30,13 +30,20 @@ EVERY_SHELL = pytest.mark.parametrize("node", ["dash", "bash", "busybox", "dash 
 """On the tests where a shell or a missing tool could make a difference."""
 
 
+SHORTER = {
+    "supervise": {"term_rounds=50": "term_rounds=5", "keep_kb=5242880": "keep_kb=2000"},
+    "stop": {"kill_s=30": "kill_s=2"},
+}
+
+
 def quick(name: str) -> Script:
-    """A script as it stands, with the supervisor's patience cut down to half a second."""
+    """A script as it stands, with the patience of the supervisor and of a stop cut down."""
     found = script(name)
-    assert name != "supervise" or "term_rounds=50" in found.text
-    return Script(
-        name, found.text.replace("term_rounds=50", "term_rounds=5").replace("keep_kb=5242880", "keep_kb=2000")
-    )
+    text = found.text
+    for usual, short in SHORTER.get(name, {}).items():
+        assert usual in text
+        text = text.replace(usual, short)
+    return Script(name, text)
 
 
 def free_port() -> int:

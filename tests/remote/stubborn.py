@@ -2,11 +2,14 @@
 
 It says who it is in the JSON file REPORT (argv, env, cwd, umask), starts the children that are asked for, writes the
 pids of all to REPORT.pids, and lives until a file named REPORT.end appears, whose text is its exit code, or `kill N`.
-A `deaf` child ignores SIGTERM, `twice` is forked twice and has lost its parent, `telling` says when it is asked to end.
+A `deaf` child ignores SIGTERM, `twice` is forked twice and has lost its parent, `telling` says when it is asked to end,
+`in the kernel` waits there (state D: its own child took its memory by vfork and keeps it). With `quits` the server
+itself ignores SIGTERM and ends with all its children on SIGQUIT, as SGLang does; with `stays` it ignores SIGTERM.
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import signal
@@ -28,6 +31,8 @@ def child(name: str, prepare: str, pids: dict[str, int]) -> None:
             signal.signal(signal.SIGTERM, lambda *_: os.write(1, b"worker was told to end\n"))
         os.write(writer, str(os.getpid()).encode())
         os.close(writer)
+        if prepare == "in the kernel":
+            ctypes.CDLL(None).vfork()
         while True:
             time.sleep(60)
     os.close(writer)
@@ -41,8 +46,21 @@ def main() -> None:
     mask = os.umask(0)
     os.umask(mask)
     pids = {"main": os.getpid()}
+    if {"quits", "stays"} & set(wanted):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if "quits" in wanted:
+
+        def quit_all(*_: object) -> None:
+            print("crash dump written", flush=True)
+            for pid in pids.values():
+                if pid != os.getpid():
+                    os.kill(pid, signal.SIGKILL)
+            os._exit(3)
+
+        signal.signal(signal.SIGQUIT, quit_all)
     for name in wanted:
-        child(name, name, pids)
+        if name not in ("quits", "stays"):
+            child(name, name, pids)
     if "telling" in wanted:  # as SGLang does: it ends its workers itself
 
         def end(*_: object) -> None:

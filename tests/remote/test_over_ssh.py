@@ -102,6 +102,33 @@ async def test_a_launch_whose_connection_is_cut_goes_on_and_is_found(node: Node,
     assert (run.alive, run.started_by) == (True, "ada@desk")
 
 
+async def test_a_plan_outlives_its_connection_and_is_begun_by_another(node: Node, dial: Dial, sshd: Sshd) -> None:
+    planned = await node.keeper.prepare(node.server(), node.profile(), started_by="ada@desk", why="restart")
+    assert sshd.cut()
+    later = beside(node, dial())
+    assert await later.keeper.scan() == (planned,)
+    run = await later.keeper.begin(planned)
+    await node.report()
+    assert (run.run_id, run.alive, run.started_by) == (planned.run_id, True, "ada@desk")
+
+
+async def test_a_begin_whose_connection_is_cut_goes_on_and_is_found(node: Node, dial: Dial, sshd: Sshd) -> None:
+    go = node.directory / "go"
+    profile = node.profile(setup=f"until [ -e {go} ]; do sleep 0.02; done")
+    planned = await node.keeper.prepare(node.server(), profile, started_by="ada@desk")
+    begin = asyncio.ensure_future(node.keeper.begin(planned))
+    await until(node.locks)
+    assert sshd.cut()
+    with pytest.raises(K2Error):
+        await begin
+    later = beside(node, dial())
+    again = asyncio.ensure_future(later.keeper.begin(planned))
+    go.touch()
+    await node.report()
+    assert (await again).alive
+    assert [run.run_id for run in await later.keeper.scan()] == [planned.run_id]
+
+
 async def test_a_stop_whose_connection_is_cut_comes_to_its_end(node: Node, dial: Dial, sshd: Sshd) -> None:
     run = await node.start(profile=node.profile("deaf"))
     stop = asyncio.ensure_future(node.keeper.stop(run, grace_s=2))

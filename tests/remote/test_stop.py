@@ -15,7 +15,9 @@ import pytest
 
 from k2tui.core.errors import ExitCode, K2Error
 from k2tui.core.runs import Run
-from tests.remote.node import EVERY_SHELL, Node, is_alive, session
+from k2tui.services.doors import Script
+from k2tui.services.runs import RunKeeper, RunScripts
+from tests.remote.node import EVERY_SHELL, Node, is_alive, quick, session
 from tests.waiting import until
 
 
@@ -35,6 +37,10 @@ def stranger() -> Iterator[int]:
     yield process.pid
     process.kill()
     process.wait()
+
+
+def state_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
 
 
 def change_state(run: Run, **fields: object) -> None:
@@ -84,6 +90,77 @@ async def test_what_does_not_end_within_the_grace_is_killed_and_named(node: Node
     assert {found.pid for found in report.killed} == set(pids.values())
     assert all("stubborn.py" in found.command for found in report.killed)
     assert report.exit_code == 137
+
+
+@EVERY_SHELL
+async def test_an_sglang_that_does_not_end_on_term_is_asked_to_quit_and_ends_its_whole_tree(node: Node) -> None:
+    run = await node.start(profile=node.profile("quits,deaf"))
+    pids = (await node.report())["pids"]
+    report = await node.keeper.stop(run, grace_s=1, quit_s=60)
+    assert (report.quit, report.killed, report.exit_code) == ((pids["main"],), (), 3)
+    assert "asked to quit" in report.sentence
+    assert b"crash dump written" in Path(run.log_path).read_bytes()
+    assert not [name for name, pid in pids.items() if is_alive(pid)]
+
+
+async def test_what_ignores_term_and_has_no_handler_for_quit_is_killed_without_it(node: Node) -> None:
+    run = await node.start(profile=node.profile("stays"))
+    report = await node.keeper.stop(run, grace_s=1, quit_s=600)
+    assert (report.quit, [found.pid for found in report.killed], report.exit_code) == (
+        (),
+        [(await node.report())["pids"]["main"]],
+        137,
+    )
+
+
+@pytest.mark.parametrize(("engine", "quit_s"), [("vllm", 600.0), ("sglang", 0.0)])
+async def test_quit_is_for_an_sglang_that_is_given_time_for_it(node: Node, engine: str, quit_s: float) -> None:
+    run = await node.start(node.server(engine=engine), node.profile("quits"))
+    report = await node.keeper.stop(run, grace_s=1, quit_s=quit_s)
+    assert (report.quit, len(report.killed), report.exit_code) == ((), 1, 137)
+
+
+async def test_what_waits_in_the_kernel_and_can_not_be_killed_is_told_with_its_state(node: Node) -> None:
+    run = await node.start(profile=node.profile("in the kernel"))
+    held = (await node.report())["pids"]["in the kernel"]
+    await until(lambda: state_of(held) == "D")
+    unkillable = 'kill() { case $2 in KILL) ;; *) command kill "$@" ;; esac; }\n'
+
+    def as_if(name: str) -> Script:
+        return Script(name, unkillable + quick(name).text if name == "stop" else quick(name).text)
+
+    stuck = RunKeeper(node.link, node.settings, RunScripts(as_if))
+    with pytest.raises(K2Error) as error:
+        await stuck.stop(run, grace_s=0)
+    assert error.value.code == "still_running"
+    assert f"pid {held}" in error.value.message
+    assert "state D" in (error.value.hint or "")
+    assert any(found.state == "D" for found in (await node.keeper.remains(run)).processes)
+    await node.keeper.stop(run, grace_s=0)
+    assert not is_alive(held)
+
+
+async def test_a_worker_that_died_after_ready_leaves_a_server_that_can_be_stopped(node: Node) -> None:
+    run = await node.start(profile=node.profile("deaf,own group"))
+    pids = (await node.report())["pids"]
+    os.kill(pids["own group"], 9)
+    report = await node.keeper.stop(run, grace_s=1)
+    assert report.exit_code == 143
+    assert not [name for name, pid in pids.items() if is_alive(pid)]
+
+
+@EVERY_SHELL
+async def test_a_state_with_other_start_times_signals_nobody(node: Node) -> None:
+    run = await node.start()
+    assert run.supervisor is not None
+    assert run.child is not None
+    right = Path(run.directory, "state.json").read_text()
+    change_state(run, supervisor_start_ticks=1, child_start_ticks=1)
+    report = await node.keeper.stop(run, grace_s=0)
+    assert (report.was_running, report.asked, report.quit, report.killed) == (False, (), (), ())
+    assert {found.pid for found in report.refused} == {run.supervisor.pid, run.child.pid}
+    assert is_alive(run.child.pid)
+    Path(run.directory, "state.json").write_text(right)
 
 
 async def test_a_stop_is_written_down_before_anything_is_signalled(node: Node) -> None:
@@ -197,3 +274,16 @@ async def test_evidence_of_a_run_that_hangs_is_kept_in_its_directory(node: Node)
     text = Path(path).read_text()
     assert all(word in text for word in ("TP0] loading", "TP1] waiting", "stubborn.py", "nvidia-smi"))
     assert is_alive((await node.report())["pids"]["deaf"])
+
+
+async def test_evidence_of_a_run_that_failed_says_how_it_ended(node: Node) -> None:
+    run = await node.start()
+    append(run.log_path, b"[2026-11-29 10:00:00 TP0] CUDA out of memory\n")
+    node.end("7")
+    path = await node.keeper.keep_evidence(await node.ended(run))
+    assert path is not None
+    assert Path(path).parent == Path(run.directory)
+    text = Path(path).read_text()
+    assert all(
+        word in text for word in ("ended with exit 7", "TP0] CUDA out of memory", "nvidia-smi", "the kernel said")
+    )

@@ -13,6 +13,7 @@ from k2tui.core.views import ServerStatus
 from k2tui.services.doors import HttpDoor, RealClock
 from k2tui.services.launch_history import LaunchMemory
 from k2tui.services.log_watch import LogScripts
+from k2tui.services.proofs import ProofScripts
 from k2tui.services.server_watch import ProofManners, ServerWatch
 from k2tui.services.surroundings_watch import Around, SurroundingScripts
 from tests.fakes.log_link import LogLink
@@ -42,6 +43,7 @@ class Stage:
     log_now: float = TEN + 3600
     settings: ServerSettings = ServerSettings("kimi", "gpu-a", port=30000, profile="reason")
     job_running: bool = False
+    proof_scripts: ProofScripts | None = None
 
     def __post_init__(self) -> None:
         clock = RealClock()
@@ -57,6 +59,7 @@ class Stage:
             around=Around(SurroundingScripts(script), memory, self._tell),
             gpu_busy=lambda: None,
             job_running=lambda: self.job_running,
+            proof_scripts=self.proof_scripts,
         )
 
     def _tell(self, subject: str, sentence: str, severity: Severity) -> None:

@@ -15,6 +15,7 @@ from k2tui.core.errors import ExitCode, K2Error
 from k2tui.core.launch import LaunchPhase
 from k2tui.core.settings import ServerSettings, Settings
 from k2tui.core.verbs import ProfileChange, VerbEvent
+from k2tui.core.verdicts import Outcome
 from k2tui.core.views import ServerStatus
 from k2tui.demo.fleet import DemoFleet
 from k2tui.services.doors import RealClock
@@ -70,11 +71,12 @@ async def test_a_start_is_done_when_a_real_completion_came_back() -> None:
         phases = [step.text for step in steps if step.type == "phase"]
         assert phases == sorted(phases, key=lambda word: LaunchPhase(word).order)
         assert steps[-1].exit_code is ExitCode.DONE
-        assert [step.type for step in steps[-3:]] == ["ready", "proved", "done"]
+        assert kinds(steps)[-4:] == ["ready", "effect", "proved", "done"]
         view = fleet.server(KIMI)
         assert view.status is ServerStatus.READY
         assert view.proof is not None
-        assert {check for check, ok, _ in view.proof.checks if ok} == {"completion", "reasoning", "tools"}
+        shown = {effect.check for effect in view.proof.effects if effect.outcome is Outcome.PROVED}
+        assert shown >= {"identity", "completion", "reasoning", "tools"}
         assert {witness.name for witness in view.witnesses} >= {"process", "log", "completion"}
 
 
@@ -86,7 +88,8 @@ async def test_a_second_start_is_refused_and_a_restart_is_another_run() -> None:
             await played(fleet.start(KIMI))
         assert refused.value.code == "already_running"
         steps = await played(fleet.restart(KIMI, ProfileChange(set={"mem-fraction-static": "0.7"})))
-        assert kinds(steps)[:4] == ["stopping", "stopped", "preflight", "started"]
+        told = [kind for kind in kinds(steps) if kind != "drain"]
+        assert told[:5] == ["preflight", "stopping", "stopped", "seen", "started"]
         second = fleet.server(KIMI).run
         assert first is not None
         assert second is not None

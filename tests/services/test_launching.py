@@ -15,6 +15,8 @@ from k2tui.core.verbs import VerbEvent
 from k2tui.core.views import ServerView
 from k2tui.services.gate import Gate
 from k2tui.services.launching import Verbs
+from k2tui.services.verb_tools import Tools
+from k2tui.services.verb_tools import Tools
 from tests.fakes.audit import MemoryAudit
 from tests.fakes.clock import FakeClock
 
@@ -41,13 +43,28 @@ class BusyServer:
         self.stopped = True
         return StopReport(was_running=True, exit_code=0, is_whole=True)
 
+    def nothing_of_this(self, *_: object) -> Any:
+        raise AssertionError("a stop needs neither a plan nor a preflight")
+
     def mark(self, doing: str | None) -> None: ...
     def forget_proof(self) -> None: ...
     def take_runs(self, runs: tuple[Run, ...], at: float) -> None: ...
 
 
 def verbs_on(server: Any, policy: str) -> Verbs:
-    return Verbs(server, server, server, Gate(MemoryAudit()), FakeClock(), "ana@jump", "diff", policy)
+    tools = Tools(
+        watch=server,
+        scan=server,
+        keeper=server,
+        gate=Gate(MemoryAudit()),
+        clock=FakeClock(),
+        operator="ana@jump",
+        plan=server.nothing_of_this,
+        preflight=server.nothing_of_this,
+        remember=server.nothing_of_this,
+        confirm_policy=policy,
+    )
+    return Verbs(tools)
 
 
 async def played(steps: AsyncIterator[VerbEvent]) -> list[VerbEvent]:

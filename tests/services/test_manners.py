@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from k2tui.core.effects import Wanted
 from k2tui.services import server_watch, serving_watch
 from k2tui.services.server_watch import ProofManners
 from tests.fakes.web import Engine
@@ -45,7 +46,7 @@ def test_only_the_proof_names_a_route_that_generates() -> None:
         and node.value.startswith(GENERATES)
         and id(node) not in docstrings(tree)
     }
-    assert users == {"services/prove.py"}
+    assert users == {"services/asker.py"}
 
 
 def test_only_one_module_asks_for_a_proof_and_it_asks_the_policy_first() -> None:
@@ -54,9 +55,9 @@ def test_only_one_module_asks_for_a_proof_and_it_asks_the_policy_first() -> None
         for name, tree in trees()
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom)
-        and (node.module == "k2tui.services.prove" or "prove" in {alias.name for alias in node.names})
+        and (node.module == "k2tui.services.proofs.prove" or "prove" in {alias.name for alias in node.names})
     }
-    assert importers == {"services/proving.py"}
+    assert importers == {"services/proving.py", "services/__init__.py"}  # and where the package names it
     deciders = {
         name
         for name, tree in trees()
@@ -98,7 +99,7 @@ async def test_a_server_is_never_made_to_generate_against_the_policy(
             assert not generated(engine)
             assert stage.watch.view.proof is None
         before = len(generated(engine))
-        proof = await stage.watch.prove(frozenset())
+        proof = await stage.watch.prove(Wanted())
         assert (len(generated(engine)) > before) is not forbidden
         assert proof.ok is not forbidden
         if forbidden:

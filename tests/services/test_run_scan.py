@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from contextlib import nullcontext
 
 import pytest
 
@@ -117,9 +118,21 @@ async def test_a_new_period_is_told_to_the_script(
 ) -> None:
     watched.link.streams[0].say(*EMPTY)
     await until(lambda: watched.scan.at is not None)
-    watched.scan.busy = busy
-    watched.scan.period_s = period_s
-    await until(lambda: watched.link.streams[0].heard == said)
+    with watched.scan.changing() if busy else nullcontext():
+        watched.scan.period_s = period_s
+        await until(lambda: watched.link.streams[0].heard == said)
+
+
+async def test_of_two_changes_at_once_the_last_that_ends_slows_the_script_down(watched: Scanned) -> None:
+    watched.link.streams[0].say(*EMPTY)
+    await until(lambda: watched.scan.at is not None)
+    heard = watched.link.streams[0].heard
+    with watched.scan.changing():
+        with watched.scan.changing():
+            await until(lambda: heard == [b"period 2\n"])
+        await asyncio.sleep(0)
+        assert heard == [b"period 2\n"]
+    await until(lambda: heard == [b"period 2\n", b"period 5\n"])
 
 
 async def test_a_period_that_was_asked_for_before_is_what_the_script_starts_with() -> None:

@@ -9,6 +9,7 @@ import pytest
 from k2tui.adapters.scripts import script
 from k2tui.core.errors import ExitCode, K2Error
 from k2tui.core.settings import LaunchProfile, NodeSettings, ServerSettings
+from k2tui.core.verdicts import RunVerdict
 from k2tui.services.runs import RunKeeper, RunScripts, port_of
 from tests.core.test_runs import FIRST, STATE, told
 from tests.fakes.shell_link import AnswerLink
@@ -96,6 +97,52 @@ async def test_a_launch_tells_the_node_what_to_lock() -> None:
     assert args[:4] == ("/data/k2tui", "kimi", "30000", "0 3")
     assert args[7] == "bob_smith@desk"
     assert b"sglang.launch_server" in stdin
+
+
+async def test_a_plan_tells_the_node_what_it_is_to_be_begun_with() -> None:
+    runs, link = keeper(b"planned\n" + told(f"run p {FIRST}", f"{FIRST}/spec.json:{{}}"))
+    run = await runs.prepare(SERVER, PROFILE, started_by="ada@desk", why="try", replaces="R 0")
+    name, args, stdin = link.told[0]
+    assert (name, args[3], args[7:]) == ("prepare", "0 3", ("ada@desk", "setsid", "k2tui-kimi", "R_0"))
+    assert b'"why": "try", "replaces": "R 0"' in stdin
+    link.answer = lambda _: b"launched\n" + told(f"run 1 {FIRST}", f"{FIRST}/state.json:{STATE}")
+    await runs.begin(run)
+    assert link.told[1][:2] == ("begin", (FIRST, "60"))
+
+
+async def test_a_plan_that_is_gone_is_told_with_what_to_do() -> None:
+    runs, link = keeper(b"planned\n" + told(f"run p {FIRST}", f"{FIRST}/spec.json:{{}}"))
+    run = await runs.prepare(SERVER, PROFILE, started_by="ada@desk")
+    link.answer = lambda _: b"refused no_such_run\nrun R1\n"
+    with pytest.raises(K2Error) as error:
+        await runs.begin(run)
+    assert (error.value.code, error.value.exit_code) == ("no_such_run", ExitCode.MISSING)
+    assert "k2tui start kimi" in (error.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [("refused start_in_progress", "start_in_progress"), ("", "discard_failed"), ("x", "discard_failed")],
+)
+async def test_a_plan_that_can_not_be_discarded_says_why(answer: str, code: str) -> None:
+    runs, link = keeper(b"planned\n" + told(f"run p {FIRST}", f"{FIRST}/spec.json:{{}}"))
+    run = await runs.prepare(SERVER, PROFILE, started_by="ada@desk")
+    link.answer = lambda _: answer.encode()
+    with pytest.raises(K2Error) as error:
+        await runs.discard(run)
+    assert error.value.code == code
+
+
+async def test_a_look_and_a_verdict_that_break_off_are_told() -> None:
+    runs, link = keeper(told(f"run 1 {FIRST}", f"{FIRST}/state.json:{STATE}"))
+    (run,) = await runs.scan()
+    link.answer = lambda _: b"gpu 0 1"
+    with pytest.raises(K2Error) as error:
+        await runs.remains(run)
+    assert error.value.code == "remains_failed"
+    with pytest.raises(K2Error) as error:
+        await runs.write_verdict(run, RunVerdict(True, 1.0, "answers"))
+    assert error.value.code == "verdict_failed"
 
 
 async def test_a_variable_that_can_not_be_set_is_refused_here() -> None:

@@ -60,6 +60,18 @@ async def test_a_confirmed_stop_stops() -> None:
         await shows(pilot, "kimi stopped")
 
 
+async def test_a_stop_that_was_typed_stops_too() -> None:
+    fleet = running()
+    app = app_on(fleet)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press(":")
+        await until(pilot, lambda: getattr(app.screen, "prompt", None) is not None)
+        await pilot.press(*"stop kimi", "enter")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))
+        await hear(pilot, fleet, ["right", "enter"])
+        await until(pilot, lambda: fleet.server("kimi").status is ServerStatus.DOWN)
+
+
 async def test_stop_under_always_wants_the_name_of_the_node() -> None:
     fleet = connected(settings_of(nodes={"gpu-a": NodeSettings("gpu-a", "gpu-a", confirm="always")}))
     fleet.begin("kimi")

@@ -16,6 +16,7 @@ from k2tui.core.readings import DiskReading, GpuReading, HostReading
 from k2tui.core.runs import Run
 from k2tui.core.settings import ServerSettings
 from k2tui.core.settings_between import settings_between
+from k2tui.core.verdicts import Effect, Outcome
 from k2tui.core.views import NodeView, Proof, ServerStatus, ServerView, Witness
 from k2tui.ui.scene import Scene, launch_took, since
 from k2tui.ui.spans import Line, text_of, width_of
@@ -230,7 +231,11 @@ def test_a_witness_shows_its_age_when_late_and_nothing_when_gone() -> None:
 
 
 def test_a_proof_lists_what_it_checked() -> None:
-    proof = Proof(True, "47 tokens in 0.9 s", (("completion", True, "47"), ("reasoning", None, "could not tell")))
+    effects = (
+        Effect("completion", Outcome.PROVED, "47 tokens"),
+        Effect("reasoning", Outcome.CANNOT, "could not tell", "--reasoning-parser"),
+    )
+    proof = Proof(True, "47 tokens in 0.9 s", effects)
     said = texts(proof_lines(replace(SERVER, proof=proof, proof_at=40.0), 100.0, 60))
     assert "1 m ago" in said
     assert "? reasoning" in said

@@ -16,6 +16,7 @@ from k2tui.ui.present import key_text
 from k2tui.ui.screens.adopt import AdoptScreen
 from k2tui.ui.screens.base import K2Screen
 from k2tui.ui.screens.box import BoxScreen
+from k2tui.ui.screens.compare import CompareScreen
 from k2tui.ui.screens.confirm import ConfirmDialog
 from k2tui.ui.screens.describe import TextScreen
 from k2tui.ui.screens.dialog import Dialog
@@ -24,8 +25,11 @@ from k2tui.ui.screens.fleet import FleetScreen
 from k2tui.ui.screens.gpus import GpuScreen, GpusScreen
 from k2tui.ui.screens.help import ChooseScreen
 from k2tui.ui.screens.history import HistoryScreen
+from k2tui.ui.screens.question import QuestionDialog
+from k2tui.ui.screens.runs import RunsScreen
 from k2tui.ui.screens.server import ServerScreen
 from k2tui.ui.screens.sheet import LaunchSheet
+from k2tui.ui.screens.verify import VerifyDialog
 from k2tui.ui.spans import text_of
 from k2tui.ui.widgets.frame import Buttons
 from k2tui.ui.widgets.keys_line import keys_line
@@ -44,8 +48,10 @@ FULL: tuple[type[K2Screen], ...] = (
     EventsScreen,
     TextScreen,
     AdoptScreen,
+    RunsScreen,
+    CompareScreen,
 )
-DIALOGS: tuple[type[Dialog], ...] = (ConfirmDialog, ChooseScreen, LaunchSheet)
+DIALOGS: tuple[type[Dialog], ...] = (ConfirmDialog, QuestionDialog, VerifyDialog, ChooseScreen, LaunchSheet)
 SCREENS: tuple[type[K2Screen] | type[Dialog], ...] = (*FULL, *DIALOGS)
 
 

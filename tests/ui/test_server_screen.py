@@ -8,6 +8,7 @@ import pytest
 
 from k2tui.core.launch import LaunchPhase, Progress
 from k2tui.core.pace import Shown
+from k2tui.core.verdicts import Effect, Outcome
 from k2tui.core.views import Proof, ServerStatus, Witness
 from k2tui.ui.screens.server import ServerScreen
 from k2tui.ui.widgets.log_pane import LogPane
@@ -86,7 +87,8 @@ async def test_only_the_gpus_of_the_server_are_shown() -> None:
 async def test_witnesses_and_proof_are_told_apart() -> None:
     fleet = loading()
     at = fleet.clock.at
-    proof = Proof(False, "reasoning is in content", (("completion", True, "47 tokens"), ("reasoning", False, "null")))
+    effects = (Effect("completion", Outcome.PROVED, "47 tokens"), Effect("reasoning", Outcome.NOT_PROVED, "null"))
+    proof = Proof(False, "reasoning is in content", effects)
     fleet.ready("kimi", proof)
     fleet.set(
         "kimi",

@@ -7,13 +7,16 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from k2tui.adapters.state import builds as state_builds
 from k2tui.adapters.state import events as state_events
 from k2tui.adapters.state import launches as state_launches
 from k2tui.adapters.state import readings as state_readings
+from k2tui.adapters.state import runs as state_runs
 from k2tui.adapters.state.file import StateFile, state_path
 from k2tui.core.alerts import Alert
 from k2tui.core.events import Event
 from k2tui.core.history import PastLaunch
+from k2tui.core.runs import Run
 from k2tui.core.series import RateMinute, Samples, SeriesKey, UsualRate
 
 __all__ = ["StateDb", "state_path"]
@@ -23,7 +26,8 @@ THINNED_AT_ONCE = 64
 
 
 class StateDb(StateFile):
-    """One file; satisfies LaunchHistory and EventHistory of services.doors, and ReadingStore of services.recorder."""
+    """One file; satisfies LaunchHistory, EventHistory, BuildHistory and RunHistory of services.doors, and ReadingStore
+    of services.recorder."""
 
     def __init__(self, path: Path, *, clock: Callable[[], float] = time.time) -> None:
         super().__init__(path, clock=clock)
@@ -91,6 +95,23 @@ class StateDb(StateFile):
     async def looking(self, at: float) -> None:
         """A k2tui looks now."""
         await self._run(lambda db: state_events.looking(db, at))
+
+    async def known_build(self, host: str, python: str, engine: str) -> tuple[str, str] | None:
+        """(stamp, document) as it was read last; None where it never was."""
+        return await self._run(lambda db: state_builds.known_build(db, host, python, engine))
+
+    async def keep_build(self, host: str, python: str, engine: str, stamp: str, document: str) -> None:
+        """Keep it in the place of what was known."""
+        now = self._clock()
+        await self._run(lambda db: state_builds.keep_build(db, host, python, engine, stamp, document, now))
+
+    async def keep_runs(self, host: str, runs: Sequence[Run]) -> None:
+        """Keep these as they are now told."""
+        await self._run(lambda db: state_runs.keep_runs(db, host, runs))
+
+    async def kept_runs(self, host: str, server: str) -> tuple[Run, ...]:
+        """Newest first."""
+        return await self._run(lambda db: state_runs.kept_runs(db, host, server))
 
     def _let_go(self) -> None:
         self._series.clear()  # another file has other numbers

@@ -67,6 +67,26 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         ) WITHOUT ROWID""",
         "CREATE TABLE last_look (only INTEGER PRIMARY KEY CHECK (only = 1), at REAL NOT NULL)",
     ),
+    (
+        # What an engine accepts, by where it is installed; `stamp` changes when its files do.
+        """CREATE TABLE builds (
+            host TEXT NOT NULL,
+            python TEXT NOT NULL,
+            engine TEXT NOT NULL,
+            stamp TEXT NOT NULL,
+            read_at REAL NOT NULL,
+            document TEXT NOT NULL,
+            PRIMARY KEY (host, python, engine)
+        ) WITHOUT ROWID""",
+        # The node is right about its runs, and keeps twenty of a server: this is what is remembered of the others.
+        """CREATE TABLE runs (
+            host TEXT NOT NULL,
+            server TEXT NOT NULL,
+            run_id TEXT NOT NULL,
+            document TEXT NOT NULL,
+            PRIMARY KEY (host, server, run_id)
+        ) WITHOUT ROWID""",
+    ),
 )
 """Statements that lead from each schema to the next; the schema's number (`user_version`) is how many were done.
 

@@ -32,6 +32,11 @@ def container_of(groups: Sequence[str]) -> str | None:
     return None
 
 
+def own_unit(unit: str) -> bool:
+    """A systemd service is for what runs in it, and not only where a login or a container began."""
+    return _NO_UNIT.fullmatch(unit) is None
+
+
 def where_output_goes(
     outputs: Outputs, engine: str, *, may_look: bool, user: str, shell: Mapping[str, str], groups: Sequence[str]
 ) -> tuple[str | None, str | None]:
@@ -60,7 +65,7 @@ def _words(what: str, target: str, shell: Mapping[str, str], groups: Sequence[st
         return f"its output goes to the terminal {target.removeprefix('/dev/')}{_multiplexer(shell)}"
     if target.startswith("/dev/null"):
         return "its output is thrown away: /dev/null"
-    unit = next((unit for group in groups for unit in _UNIT.findall(group) if not _NO_UNIT.fullmatch(unit)), None)
+    unit = next((unit for group in groups for unit in _UNIT.findall(group) if own_unit(unit)), None)
     if container is not None and container.startswith(("docker", "podman")):
         program, _, name = container.partition(" ")
         return f"its output goes to {program}: {program} logs {name}"

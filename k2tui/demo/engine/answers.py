@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from k2tui.demo.engine.parsers import ALWAYS_THINK
+
 THINK_OPEN, THINK_CLOSE = "<think>", "</think>"
 THOUGHT = (
     *(" Okay,", " the user", " wants", " a short", " answer.", " I should", " check", " the arithmetic", " first:"),
@@ -110,8 +112,10 @@ class Splitter:
     reasoning_tokens: int = 0
     called: bool = False
     _index: int = 0
-    _thinking: bool = False
-    _held: list[str] = field(default_factory=list)
+    _thinking: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._thinking = self.reasoning_parser in ALWAYS_THINK
 
     @property
     def splits_thought(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -45,6 +46,8 @@ class FaultKind(Enum):
     """The server's own throughput keeps its last figure while nothing runs."""
 
 
+_TOLD = re.compile(r'^: "\$\{(K2_DEMO_[A-Z]+)=(.*)\}"$', re.MULTILINE)
+"""A line of a node's demo.env, which its python3 reads."""
 STALLS = ("weights", "postprocess", "cuda_graph", "warmup")
 
 
@@ -94,6 +97,15 @@ def parse_fault(text: str | None) -> Fault | None:
     return Fault(kind)
 
 
+def _told() -> Mapping[str, str]:
+    """The environment; with what its node tells, where the engine was started past the node's own python3."""
+    file = Path(os.environ.get("HOME") or "/") / "demo.env"
+    if NODE in os.environ or not file.is_file():
+        return os.environ
+    told = dict(_TOLD.findall(file.read_text(encoding="utf-8")))
+    return {**told, **os.environ}
+
+
 @dataclass(frozen=True)
 class Knobs:
     """Everything the demo can turn."""
@@ -112,7 +124,7 @@ class Knobs:
     @staticmethod
     def of(env: Mapping[str, str] | None = None) -> Knobs:
         """Read from an environment; ValueError for what it can't be."""
-        env = os.environ if env is None else env
+        env = _told() if env is None else env
         version = env.get(SGLANG) or CURRENT.version
         if version not in RELEASES:
             raise ValueError(f"no SGLang {version!r} to play; there are {', '.join(RELEASES)}")

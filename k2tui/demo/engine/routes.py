@@ -10,6 +10,7 @@ from k2tui.demo.engine.batch import Aborted, Job
 from k2tui.demo.engine.completions import BadBody, Completions, json_body
 from k2tui.demo.engine.console import Console
 from k2tui.demo.engine.metrics import CONTENT_TYPE, metrics_text
+from k2tui.demo.engine.parsers import parsed, separated
 from k2tui.demo.engine.replies import Facts, bad_request
 from k2tui.demo.engine.web import NOT_ALLOWED, NOT_FOUND, Reply, Request, json_reply
 from k2tui.demo.engine.words import deprecated_endpoint
@@ -73,6 +74,8 @@ class Routes:
             "/metrics": ("GET", self._metrics),
             "/flush_cache": ("GET POST", self._flush),
             "/abort_request": ("POST", self._abort),
+            "/separate_reasoning": ("POST", self._separate_reasoning),
+            "/parse_function_call": ("POST", self._parse_function_call),
             "/generate": ("POST", self.completions.generate),
             "/v1/completions": ("POST", self.completions.completions),
             "/v1/chat/completions": ("POST", self.completions.chat),
@@ -111,6 +114,16 @@ class Routes:
         if not self.facts.options["enable_metrics"]:
             return NOT_FOUND
         return Reply(body=metrics_text(self.facts).encode(), content_type=CONTENT_TYPE)
+
+    async def _separate_reasoning(self, request: Request) -> Reply:
+        body = json_body(request, self.facts)
+        found = separated(str(body.get("text", "")), str(body.get("reasoning_parser")))
+        return NOT_FOUND if found is None else json_reply(found)
+
+    async def _parse_function_call(self, request: Request) -> Reply:
+        body = json_body(request, self.facts)
+        found = parsed(str(body.get("text", "")), body.get("tools") or [], str(body.get("tool_call_parser")))
+        return NOT_FOUND if found is None else json_reply(found)
 
     async def _flush(self, _: Request) -> Reply:
         batch = self.facts.batch

@@ -13,7 +13,7 @@ from textual.screen import Screen
 
 from k2tui.core.pace import Shown
 from k2tui.core.views import ServerView
-from k2tui.ui.actions import CHANGING, handler_of
+from k2tui.ui.actions import CHANGING, OWN, handler_of
 from k2tui.ui.layout import PlacedLayout, Places
 from k2tui.ui.present import number
 from k2tui.ui.scene import Scene
@@ -25,6 +25,7 @@ from k2tui.ui.widgets.status_line import StatusLine
 
 if TYPE_CHECKING:
     from k2tui.ui.app import K2App
+    from k2tui.ui.command_typing import CommandTyping
     from k2tui.ui.widgets.prompt import Prompt
 
 LEAST_WIDTH, LEAST_HEIGHT = 60, 15
@@ -52,6 +53,8 @@ class K2Screen(Screen[None], inherit_bindings=False):
         self.status = StatusLine(id="status")
         self.keys = KeysLine(id="keys")
         self.prompt: Prompt | None = None
+        self.typing: CommandTyping | None = None
+        """What helps to type a command, while one is typed."""
         self.zoomed = False
         self.held = False
         self.attached = True
@@ -97,6 +100,13 @@ class K2Screen(Screen[None], inherit_bindings=False):
         """The node that keys act on."""
         server = self.chosen_server
         return None if server is None else server.settings.node
+
+    def targets(self, verb: str) -> list[str]:
+        """The servers that a verb acts on here; says so where there are none."""
+        return []
+
+    def forget_marks(self) -> None:
+        """What was marked is dealt with."""
 
     @property
     def log_pane(self) -> LogPane | None:
@@ -230,7 +240,7 @@ class K2Screen(Screen[None], inherit_bindings=False):
             shown = [actions[action_id] for action_id in self.shown_now()]
             if server is not None and server.found is not None:  # no verb touches it; this is what can be done
                 offered = (actions["server.adopt"] if one.id == "server.restart" else one for one in shown)
-                shown = [one for one in offered if one.id != "server.stop"]
+                shown = [one for one in offered if one.id not in OWN]
             self.keys.show_keys(shown, off=off, labels=self._labels())
 
     def shown_now(self) -> tuple[str, ...]:
@@ -298,6 +308,9 @@ class K2Screen(Screen[None], inherit_bindings=False):
         area = Region(0, 1, width, max(0, height - 2))
         if width >= LEAST_WIDTH and height >= LEAST_HEIGHT:
             places.update(self._pane_places(area))
+        if self.typing is not None and self.typing.is_wanted:
+            rows = min(self.typing.wanted_rows, max(2, height // 2))
+            places["typing-help"] = Region(0, height - 1 - rows, width, rows)
         return places
 
     def _pane_places(self, area: Region) -> Places:
@@ -312,7 +325,8 @@ class K2Screen(Screen[None], inherit_bindings=False):
         places = self._places(self.size)
         if places != self._shown_places:
             self._shown_places = places
-            give_rooms((self.status, self.keys, *self.panes), places)
+            above = () if self.typing is None else (self.typing.help,)
+            give_rooms((self.status, self.keys, *self.panes, *above), places)
             self.status.refresh(layout=True)  # a child's wish makes the screen place all of them again
 
     def relayout(self) -> None:

@@ -17,6 +17,7 @@ from k2tui.ui.screens.sorting import SortingScreen
 from k2tui.ui.spans import Line, joined
 from k2tui.ui.widgets.event_rows import EventRows
 from k2tui.ui.widgets.gpu_rows import GpuPane, rows_wanted
+from k2tui.ui.widgets.grid_cells import interrupted_words
 from k2tui.ui.widgets.launch_pane import LaunchPane
 from k2tui.ui.widgets.log_pane import LogPane
 from k2tui.ui.widgets.pane import Pane
@@ -55,7 +56,9 @@ class BoxScreen(SortingScreen, HomeScreen, LogKeysScreen):
     BINDINGS = bindings(*HERE)
     SHOWN = (
         "server.restart",
+        "server.try",
         "server.stop",
+        "server.verify",
         "server.describe",
         "log.follow",
         "find.open",
@@ -67,6 +70,8 @@ class BoxScreen(SortingScreen, HomeScreen, LogKeysScreen):
         "go.events",
         "go.gpus",
         "server.history",
+        "server.runs",
+        "server.undo",
         "alert.acknowledge",
         "log.rank_after",
         "row.copy",
@@ -144,6 +149,8 @@ class BoxScreen(SortingScreen, HomeScreen, LogKeysScreen):
         server = self.chosen_server
         if self.pane is self.log_widget and self.log_widget.selected is not None:
             self.k2.read_lines("log line", self.log_widget.selected_lines())
+        elif self.pane is self.launch and server is not None and interrupted_words(server):
+            self.k2.ask_interrupted(server.settings.name)
         elif self.enter_explains:
             self.go_to_failure()
         elif self.pane is self.events:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import ClassVar
 
 from textual.geometry import Region
 
@@ -11,6 +12,7 @@ from k2tui.core import words
 from k2tui.core.errors import K2Error
 from k2tui.core.launch import Launch
 from k2tui.core.profiles import command_lines
+from k2tui.core.run_words import verdict_word
 from k2tui.core.secrets import mask, masked_argv
 from k2tui.core.views import ServerView
 from k2tui.ui import present
@@ -23,6 +25,8 @@ from k2tui.ui.screens.moving import MovingScreen
 from k2tui.ui.spans import Line, chunks, wrapped
 from k2tui.ui.verdicts import engine_words, silence_sentence
 from k2tui.ui.widgets.cause_rows import advice_text
+from k2tui.ui.widgets.effect_rows import modified_of
+from k2tui.ui.widgets.grid_cells import interrupted_words
 from k2tui.ui.widgets.launch_pane import headline
 from k2tui.ui.widgets.pane import Pane
 from k2tui.ui.widgets.phase_rows import phase_rows, usual_words
@@ -60,9 +64,9 @@ class TextPane(Pane):
 class TextScreen(MovingScreen):
     """Text to read and to copy."""
 
-    HERE = EVERYWHERE
+    HERE: ClassVar[tuple[str, ...]] = EVERYWHERE
     BINDINGS = bindings(*HERE)
-    SHOWN = ("move.down", "move.up", "row.copy", "app.help", "app.back")
+    SHOWN: ClassVar[tuple[str, ...]] = ("move.down", "move.up", "row.copy", "app.help", "app.back")
 
     def __init__(self, title: str, rows: Sequence[Line | str]) -> None:
         super().__init__()
@@ -117,11 +121,14 @@ def described(server: ServerView, scene: Scene, fleet: FleetLike) -> list[Line |
             _row("model", launch.model or words.UNKNOWN),
             _row("KV cache", present.number(launch.kv_tokens, "tokens")),
         ]
+    rows += _build_rows(server)
+    if interrupted_words(server):
+        rows.append(_row("interrupted", interrupted_words(server), "warning"))
     rows += _found_rows(server)
     rows += [(), (("State", "title"),)]
     facts = [
         *disagreement_lines(server, 100, 3),
-        *proof_lines(server, scene.now, 100),
+        *proof_lines(server, scene.now, 100, rows=6),
         *witness_lines(server, scene.now, 100),
     ]
     rows += facts or [(("not running", "muted"),)]
@@ -144,7 +151,23 @@ def described(server: ServerView, scene: Scene, fleet: FleetLike) -> list[Line |
         rows += [(), (("Runs", "title"),)]
         for other in server.runs:
             said, role = ending(other)
-            rows.append(_row(present.run_time(other.run_id), f"{other.run_id}  {said}  {other.started_by or ''}", role))
+            proved = "" if other.verdict is None else f"  {verdict_word(other)}"
+            text = f"{other.run_id}  {other.why}  {said}{proved}  {other.started_by or ''}"
+            rows.append(_row(present.run_time(other.run_id), text, role))
+    return rows
+
+
+def _build_rows(server: ServerView) -> list[Line | str]:
+    """The engine as it is installed, and what of it is not as it was installed."""
+    rows: list[Line | str] = []
+    build = server.build
+    if build is not None:
+        where = f" in {build.path}" if build.path else ""
+        commit = f", commit {build.commit}" if build.commit else ""
+        rows.append(_row("build", f"{build.engine} {build.version or words.UNKNOWN}{where}{commit}"))
+    files = modified_of(server)
+    if files:
+        rows.append(_row("modified", ", ".join(files), "warning"))
     return rows
 
 

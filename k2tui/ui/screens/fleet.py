@@ -44,7 +44,9 @@ class FleetScreen(SortingScreen, HomeScreen, ServerKeysScreen):
     SHOWN = (
         "app.open",
         "server.restart",
+        "server.try",
         "server.stop",
+        "server.verify",
         "go.log",
         "find.open",
         "rows.sort",
@@ -53,6 +55,8 @@ class FleetScreen(SortingScreen, HomeScreen, ServerKeysScreen):
         "go.gpus",
         "server.describe",
         "server.history",
+        "server.runs",
+        "server.undo",
         "alert.acknowledge",
         "node.connect",
         "pane.zoom",

@@ -9,6 +9,8 @@ from k2tui.core.words import UNKNOWN
 from k2tui.ui.screens.moving import MovingScreen
 from k2tui.ui.spans import Line, cell
 from k2tui.ui.widgets.absence_rows import AbsencePane
+from k2tui.ui.widgets.grid import grid_rows
+from k2tui.ui.widgets.rows import ServerRows
 from k2tui.ui.widgets.sparkline import sparkline
 
 TREND_S = 300.0
@@ -27,7 +29,25 @@ class TrendScreen(MovingScreen):
 
 
 class HomeScreen(TrendScreen):
-    """A home screen: `A` acknowledges, and a look back stands on top until it is taken away."""
+    """A home screen: `A` acknowledges, verbs act on the marked servers, and a look back stands on top until it is taken
+    away."""
+
+    rows: ServerRows
+
+    @property
+    def marked_servers(self) -> list[str]:
+        """The servers that are marked here, in the order of the config."""
+        marks = self.rows.marks.keys
+        if not marks or self.scene is None:
+            return []
+        return [
+            row.server.settings.name for row in grid_rows(self.scene) if row.server is not None and row.key in marks
+        ]
+
+    def forget_marks(self) -> None:
+        self.rows.marks.keep_only(())
+        self.rows.again()
+        self.redraw()
 
     def make_absence(self) -> AbsencePane:
         """The pane of what happened while nobody looked."""

@@ -69,7 +69,9 @@ class MovingScreen(Moves, K2Screen):
 
     def _move(self, way: str) -> None:
         if self.prompt is not None:
-            if way in ("up", "down"):
+            if self.typing is not None and self.typing.is_wanted:
+                self.typing.step(way)
+            elif way in ("up", "down"):
                 self.prompt.recall(-1 if way == "up" else 1)
             return
         pane = self.pane or self.first_pane()
@@ -89,10 +91,10 @@ class MovingScreen(Moves, K2Screen):
         self._move("right")
 
     def action_pane_next(self) -> None:
-        if self.prompt is not None:
+        if self.prompt is None:
+            self.focus_step(1)
+        elif self.typing is None or not self.typing.complete():
             self.prompt.complete()
-            return
-        self.focus_step(1)
 
     def action_pane_previous(self) -> None:
         if self.prompt is None:
@@ -114,6 +116,8 @@ class MovingScreen(Moves, K2Screen):
         self._before_prompt = self.pane
         self.prompt = prompt
         self.mount(prompt)
+        if self.typing is not None:
+            self.mount(self.typing.help)
         self.relayout()
 
     def close_prompt(self) -> None:
@@ -122,6 +126,9 @@ class MovingScreen(Moves, K2Screen):
             return
         prompt, self.prompt = self.prompt, None
         prompt.remove()
+        if self.typing is not None:
+            typing, self.typing = self.typing, None
+            typing.help.remove()
         self.set_focus(self._before_prompt or self.first_pane())
         self.relayout()
 
@@ -160,15 +167,15 @@ class MovingScreen(Moves, K2Screen):
             self.k2.say("nothing found", "warning")
 
     def action_app_command(self) -> None:
-        from k2tui.ui.widgets.prompt import Prompt  # noqa: PLC0415  not needed for the first paint
+        self.open_command()
 
-        app = self.k2
+    def open_command(self, line: str = "") -> None:
+        """Have a command typed that begins so."""
+        from k2tui.ui.command_typing import CommandTyping  # noqa: PLC0415  not needed for the first paint
 
-        def done(line: str) -> None:
-            self.close_prompt()
-            app.run_line(line, self)
-
-        self.open_prompt(Prompt(":", on_done=done, complete=lambda text: app.complete(text, self), history=app.history))
+        if self.prompt is None:
+            self.typing = CommandTyping(self.k2, self, line)
+            self.open_prompt(self.typing.prompt)
 
     # ---- going
 

@@ -20,6 +20,7 @@ from k2tui.ui.spans import Line, joined
 from k2tui.ui.verdicts import engine_words
 from k2tui.ui.widgets.flags_pane import FlagsPane
 from k2tui.ui.widgets.gpu_rows import GpuPane, rows_wanted
+from k2tui.ui.widgets.grid_cells import interrupted_words
 from k2tui.ui.widgets.launch_pane import LaunchPane
 from k2tui.ui.widgets.log_pane import LogPane
 from k2tui.ui.widgets.pane import Pane
@@ -47,9 +48,13 @@ class ServerScreen(TrendScreen, LogKeysScreen):
         "find.open",
         "log.failure",
         "server.restart",
+        "server.try",
         "server.stop",
+        "server.verify",
+        "server.runs",
         "server.describe",
         "server.history",
+        "server.undo",
         "log.wrap",
         "log.rank_after",
         "log.older_run",
@@ -116,6 +121,8 @@ class ServerScreen(TrendScreen, LogKeysScreen):
             self.show_run(None if number == 0 else server.runs[number].run_id)
         elif self.pane is self.log_widget and self.log_widget.selected is not None:
             self.k2.read_lines("log line", self.log_widget.selected_lines())
+        elif self.pane is self.launch and server is not None and interrupted_words(server):
+            self.k2.ask_interrupted(server.settings.name)
         elif self.enter_explains:
             self.go_to_failure()
         elif self.pane is not None:

@@ -34,15 +34,62 @@ class ServerKeysScreen(MovingScreen):
         self.k2.say(f"{verb} {name}: {foreign_words(server)}; {key} shows the config that adopts it", "warning")
         return None
 
+    @property
+    def marked_servers(self) -> list[str]:
+        """The servers that are marked here."""
+        return []
+
+    def targets(self, verb: str) -> list[str]:
+        marked = self.marked_servers
+        if marked:
+            return marked
+        server = self.own_server(verb)
+        return [] if server is None else [server.settings.name]
+
     def action_server_restart(self) -> None:
+        if self.marked_servers:
+            self.k2.restart_marked(self.marked_servers, done=self.forget_marks)
+            return
         server = self.own_server("restart")
         if server is not None:
-            self.k2.open_sheet(server.settings.name)
+            self.k2.begin_restart(server.settings.name)
 
     def action_server_stop(self) -> None:
+        if self.marked_servers:
+            self.k2.stop_marked(self.marked_servers, done=self.forget_marks)
+            return
         server = self.own_server("stop")
         if server is not None:
             self.k2.ask_stop(server.settings.name)
+
+    def action_server_try(self) -> None:
+        if self.targets("try"):
+            self.open_command("try ")
+
+    def action_server_try_again(self) -> None:
+        change = self.k2.last_try
+        if change is None:
+            key = key_text(self.k2.actions["server.try"].keys[0])
+            self.k2.say(f"nothing was tried yet; {key} tries a change", "warning")
+            return
+        names = self.targets("try")
+        if names:
+            self.k2.try_change(names, change, done=self.forget_marks)
+
+    def action_server_undo(self) -> None:
+        server = self.own_server("undo")
+        if server is not None:
+            self.k2.undo(server.settings.name)
+
+    def action_server_verify(self) -> None:
+        server = self.own_server("verify")
+        if server is not None:
+            self.k2.verify(server.settings.name)
+
+    def action_server_runs(self) -> None:
+        server = self.server_or_word()
+        if server is not None:
+            self.k2.go_runs(server.settings.name)
 
     def action_server_history(self) -> None:
         server = self.server_or_word()

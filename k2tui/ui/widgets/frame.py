@@ -42,6 +42,10 @@ class Button:
     answer: str
     label: str
     danger: bool = False
+    off: bool = False
+    """Struck out: pressing it only tells why."""
+    because: str = ""
+    """Why it is off, said beside it."""
 
 
 class Buttons(Drawn, can_focus=True):
@@ -80,8 +84,13 @@ class Buttons(Drawn, can_focus=True):
                 line.append(("  ", "text"))
             chosen = index == self.chosen and self.has_focus
             role = ("button-danger" if button.danger else "button-focus") if chosen else "button"
-            line.append((f"[ {button.label} ]" if chosen else f"  {button.label}  ", role))
-        self.put([(tuple(line), None)])
+            if button.off:
+                ends = "[]" if chosen else "  "
+                line += [(f"{ends[0]} ", "text"), (button.label, "key-off"), (f" {ends[1]}", "text")]
+                line += [("  ", "text"), (button.because, "bad")]
+            else:
+                line.append((f"[ {button.label} ]" if chosen else f"  {button.label}  ", role))
+        self.put([(clip(tuple(line), max(1, self.room.width)), None)])
 
     def on_mount(self) -> None:
         self.draw()

@@ -88,11 +88,25 @@ def foreign_words(server: ServerView) -> str:
     return f"not started by k2tui: {found.process.user}, pid {found.process.pid}{since_words}{where}"
 
 
+def interrupted_words(server: ServerView) -> str:
+    """`restart interrupted: run 11-30 14:02 never started; the old one runs on`; else empty."""
+    planned = server.planned
+    if planned is None or server.doing is not None:
+        return ""
+    if server.run is not None and server.run.alive:
+        old = "the old one runs on"
+    else:
+        old = "the old one is gone" if planned.replaces is not None else "nothing runs"
+    return f"restart interrupted: run {present.run_time(planned.run_id)} never started; {old}"
+
+
 def progress_cell(row: GridRow, scene: Scene, width: int) -> Line:
     """The present phase with its bar; the reason when its node is out of reach; the failure when it failed."""
     link, server = row.node.link, row.server
     if link.phase in _OUT:
         return (cell(present.link_words(link, scene.now), width, "bad"),)
+    if server is not None and interrupted_words(server):
+        return (cell("restart interrupted", width, "warning"),)
     launch = server.launch if server is not None else None
     settled = server is None or launch is None or server.status in (ServerStatus.READY, ServerStatus.DOWN)
     if server is None or launch is None or settled:

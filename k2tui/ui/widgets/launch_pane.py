@@ -10,7 +10,7 @@ from k2tui.core.words import duration
 from k2tui.ui.expected import Expected, left_of, left_words
 from k2tui.ui.present import STATUS_GLYPH, STATUS_ROLE
 from k2tui.ui.scene import Scene, since
-from k2tui.ui.spans import Line, clip, ends, joined, width_of
+from k2tui.ui.spans import Line, clip, ends, joined, width_of, wrapped
 from k2tui.ui.verdicts import engine_words
 from k2tui.ui.widgets.cause_rows import (
     cause_and_advice,
@@ -20,6 +20,7 @@ from k2tui.ui.widgets.cause_rows import (
     silence_lines,
     trouble_lines,
 )
+from k2tui.ui.widgets.grid_cells import interrupted_words
 from k2tui.ui.widgets.pane import Pane
 from k2tui.ui.widgets.phase_rows import (
     FAILED,
@@ -121,6 +122,9 @@ def launch_text(
     node = scene.node(server.settings.node)
     if node is not None:
         lines += link_lines(node.link, scene.now, width)
+    interrupted = interrupted_words(server)
+    if interrupted:
+        lines += [((text, "warning"),) for text in wrapped(f"! {interrupted}: a restart asks what to do", width, 2)]
     if launch is None and server.status is ServerStatus.DOWN:
         verb = "only watched: no profile" if server.settings.profile is None else f"profile {server.settings.profile}"
         lines.append((("not running", "muted"), ("  ", "text"), (verb, "muted")))

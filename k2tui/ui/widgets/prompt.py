@@ -24,6 +24,22 @@ def type_into(field: Input, event: events.Key) -> None:
         field.action_delete_left()
 
 
+class Field(Input):
+    """A field of one row that can tell of a paste of several: Textual's own keeps the first line and says nothing."""
+
+    def __init__(self, value: str, *, on_lines: Callable[[str], None] | None, is_secret: bool) -> None:
+        super().__init__(value, compact=True, id="field", select_on_focus=False, password=is_secret)
+        self._on_lines = on_lines
+
+    def _on_paste(self, event: events.Paste) -> None:
+        """Before Textual's own, which follows unless this prevents it. Terminals send a line's end as a return."""
+        lines = event.text.strip().splitlines()
+        if self._on_lines is not None and len(lines) > 1:
+            event.stop()
+            event.prevent_default()
+            self._on_lines("\n".join(lines))
+
+
 class Prompt(Widget):
     """A label and a field. `tab` completes, up and down go through what was typed before."""
 
@@ -36,15 +52,18 @@ class Prompt(Widget):
         on_done: Callable[[str], None],
         complete: Callable[[str], Sequence[str]] | None = None,
         history: Sequence[str] = (),
+        on_lines: Callable[[str], None] | None = None,
+        is_secret: bool = False,
         id: str = "prompt",
     ) -> None:
+        """`on_lines` hears of a paste of several lines, which is then not put into the field."""
         super().__init__(id=id)
         self._label = label
         self._on_change, self._on_done, self._complete = on_change, on_done, complete
         self._history, self._at = list(history), len(history)
         self._ahead: list[events.Key] | None = []
         """Keys that came before the field was there; None once it is."""
-        self.field = Input(value, compact=True, id="field", select_on_focus=False)
+        self.field = Field(value, on_lines=on_lines, is_secret=is_secret)
         self.field.cursor_blink = False
         self._text = Drawn(id="label")
         self._placed = PlacedLayout(self._places)
@@ -89,16 +108,19 @@ class Prompt(Widget):
             while not other.startswith(common):
                 common = common[:-1]
         if len(common) > len(self.field.value):
-            self.field.value = common + (" " if len(found) == 1 else "")
-            self.field.cursor_position = len(self.field.value)
+            self.put(common + (" " if len(found) == 1 else ""))
+
+    def put(self, text: str) -> None:
+        """Have this stand there, to be typed on."""
+        self.field.value = text
+        self.field.cursor_position = len(text)
 
     def recall(self, step: int) -> None:
         """An earlier (-1) or later (1) line."""
         if not self._history:
             return
         self._at = min(max(0, self._at + step), len(self._history))
-        self.field.value = self._history[self._at] if self._at < len(self._history) else ""
-        self.field.cursor_position = len(self.field.value)
+        self.put(self._history[self._at] if self._at < len(self._history) else "")
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from k2tui.core import words
 from k2tui.core.fields import IDLE_PERIOD_S, look_period_s
+from k2tui.core.verdicts import Outcome
 from k2tui.core.views import ServerView, Witness
 from k2tui.ui import present
 from k2tui.ui.present import Freshness, freshness
 from k2tui.ui.scene import Scene
 from k2tui.ui.spans import Line, cut, ends, width_of, wrapped
+from k2tui.ui.widgets.effect_rows import effect_lines, engine_lines
 from k2tui.ui.widgets.grid_cells import foreign_words
 from k2tui.ui.widgets.pane import Pane
 
@@ -49,8 +51,8 @@ def _witness_line(witness: Witness, now: float, width: int, look_s: float) -> Li
     return ends(head, late, width)
 
 
-def proof_lines(server: ServerView, now: float, width: int) -> list[Line]:
-    """What a real answer showed, when, and which effects of the flags it proved."""
+def proof_lines(server: ServerView, now: float, width: int, *, rows: int = 1) -> list[Line]:
+    """What a real answer showed, when, and which effects of the flags it proved, each in at most `rows`."""
     proof = server.proof
     if proof is None:
         return []
@@ -64,17 +66,8 @@ def proof_lines(server: ServerView, now: float, width: int) -> list[Line]:
         (cut(proof.text, room - 13), "text" if proof.ok else "bad"),
     )
     lines = [ends(head, when, width)]
-    for check, passed, detail in proof.checks:
-        if check == "completion" and passed:
-            continue
-        lines.append(
-            (
-                (f"{_GLYPH[passed]} ", _ROLE[passed]),
-                (f"{check:<11}", "muted"),
-                (cut(detail, width - 13), "text" if passed is not False else "bad"),
-            )
-        )
-    return lines
+    told = [effect for effect in proof.effects if (effect.check, effect.outcome) != ("completion", Outcome.PROVED)]
+    return [*lines, *engine_lines(server, width), *effect_lines(told, width, most=rows)]
 
 
 def disagreement_lines(server: ServerView, width: int, rows: int) -> list[Line]:
