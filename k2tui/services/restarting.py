@@ -136,7 +136,9 @@ async def _rolled_back(tools: Tools, told: Teller, launch: OneLaunch, back: WayB
         "run_id": None if again.run is None else again.run.run_id,
     }
     if again.is_good:
-        text = f"rolled back, {tools.settings.name} is where it was (run {back.run_id}): {again.text}; before: {because}"
+        text = (
+            f"rolled back, {tools.settings.name} is where it was (run {back.run_id}): {again.text}; before: {because}"
+        )
     else:
         text = f"{because}; the roll-back to run {back.run_id} failed as well: {again.text}"
     yield told.done(ExitCode.BAD, text, data)

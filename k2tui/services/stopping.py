@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
+from k2tui.core.effects.checks import COMPLETION
 from k2tui.core.errors import ExitCode, K2Error
 from k2tui.core.launch import LaunchKind
 from k2tui.core.remains import Remains
 from k2tui.core.runs import Run
 from k2tui.core.verbs import VerbEvent
+from k2tui.core.verdicts import Outcome
+from k2tui.core.views import ServerStatus, ServerView
 from k2tui.services.verb_tools import Teller, Tools
 
 STOP_GRACE_S = 20.0
@@ -47,8 +50,7 @@ async def stopped(tools: Tools, told: Teller, run: Run, *, evidence: bool = Fals
     watch = tools.watch
     watch.mark("stopping")
     try:
-        launch = watch.view.launch
-        if evidence or (launch is not None and launch.kind in _WRONG):
+        if evidence or _went_wrong(watch.view):
             yield await _evidence(tools, told, run)
         watch.forget_proof()
         yield told.event("stopping", f"stopping {run.server}, run {run.run_id}", {"run_id": run.run_id})
@@ -100,6 +102,15 @@ async def _evidence(tools: Tools, told: Teller, run: Run) -> VerbEvent:
     if path is None:
         return told.event("evidence", "the node kept nothing of what can be seen of it", {"path": None})
     return told.event("evidence", f"what can be seen of it was kept in {path}", {"path": path})
+
+
+def _went_wrong(view: ServerView) -> bool:
+    """It failed, it hangs, or it gave no answer: what can be seen of it is gone once it is stopped."""
+    launch, proof = view.launch, view.proof
+    if view.status is ServerStatus.HUNG or (launch is not None and launch.kind in _WRONG):
+        return True
+    effects = () if proof is None else proof.effects
+    return any(effect.check == COMPLETION and effect.outcome is Outcome.NOT_PROVED for effect in effects)
 
 
 def _remains_json(remains: Remains) -> dict[str, object]:

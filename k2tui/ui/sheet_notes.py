@@ -16,6 +16,7 @@ from k2tui.ui.setting_rows import HEAVY, WEIGHT_GLYPH, WEIGHT_ROLE, SheetRow
 from k2tui.ui.spans import Line, Span, clip, joined, spread, width_of, wrapped
 
 _MORE = "  · 99 more"
+_RESOLVED, _MANY = " as resolved", 2
 LABEL = 12
 """Columns of the words at the left: `Preflight`, `On failure`."""
 READ_ONLY = "k2tui is read-only (--read-only, or read_only = true)"
@@ -143,7 +144,7 @@ def help_lines(row: SheetRow | None, width: int, most: int) -> list[Line]:
     first: list[Line] = [((row.setting.name, "strong"),)]
     if row.flag is not None:
         first.append((("takes ", "muted"), (takes_words(row.flag), "text")))
-        if row.flag.default is not None:
+        if row.flag.default not in (None, "None"):
             first.append(((f"default {row.flag.default}", "muted"),))
     lines: list[Line] = [clip(joined(first), width)]
     check = row.check
@@ -203,8 +204,11 @@ def failure_words(plan: LaunchPlan, choice: OnFailure) -> str:
 
 
 def after_lines(plan: LaunchPlan, width: int, most: int) -> list[Line]:
-    """What is looked at after the start."""
-    words = ("a real answer", *plan.expects)
+    """What is looked at after the start. Values that are only read back are counted where there are many."""
+    resolved = [words for words in plan.expects if words.endswith(_RESOLVED)]
+    words = list(plan.expects or ("a plain answer",))
+    if len(resolved) > _MANY:
+        words = [*(one for one in words if one not in resolved), f"{len(resolved)} values as resolved"]
     return [((text, "text"),) for text in wrapped("; ".join(words), width, most)]
 
 

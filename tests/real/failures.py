@@ -82,10 +82,13 @@ def _break_off(played: list[Future[object]], stages: list[Stage]) -> None:
 
 
 def model_not_found(stage: Stage, table: Table) -> None:
+    _refused(stage, table, "a model path that does not exist", "model-path=/no/such/model")
     _fails(stage, table, "a model path that does not exist", verdicts.MODEL_NOT_FOUND, "model-path=/no/such/model")
 
 
 def unknown_flag(stage: Stage, table: Table) -> None:
+    _refused(stage, table, "an unknown flag", "no-such-flag=1")
+    _refused(stage, table, "a flag that this build has no more", "cuda-graph-max-bs=8", "--cuda-graph-max-bs-decode")
     _fails(stage, table, "an unknown flag", verdicts.UNKNOWN_FLAG, "no-such-flag=1")
     with table.proves("`stop` of a server that does not run says so, exit 3"):
         code, documents = stage.ask_json("stop", "toy")
@@ -103,6 +106,7 @@ def shard_is_a_pointer(stage: Stage, table: Table) -> None:
 
 def shard_is_missing(stage: Stage, table: Table) -> None:
     model = broken_models.without_a_shard(stage.engine.model, stage.directory / "model")
+    _refused(stage, table, "a shard that is named but not there", f"model-path={model}")
     _fails(stage, table, "a shard that is named but not there", verdicts.SHARD_MISSING, f"model-path={model}")
 
 
@@ -187,10 +191,22 @@ def stopped_scheduler(still: threading.Event, stage: Stage, table: Table) -> Non
     _killed(stage, table, "a scheduler killed while the weights load", verdicts.KILLED_LOADING)
 
 
+def _refused(stage: Stage, table: Table, what: str, flag: str, *words: str) -> None:
+    """What must fail is refused beforehand: nothing is started, not even a run directory is made."""
+    with table.proves(f"{what}: refused by the preflight, before anything is started") as told:
+        before = stage.newest_run("toy")
+        code, documents = stage.ask_json("start", "toy", "--set", flag)
+        claim((code, documents[-1].get("code")) == (1, "preflight"), f"exit {code}: {documents[-2:]}")
+        said = f"{documents[-1]['message']} {documents[-1]['hint']}"
+        claim(all(word in said for word in words), f"{documents[-1]}")
+        claim(stage.newest_run("toy") == before, "a run directory was made")
+        told.append(str(documents[-1]["message"]))
+
+
 def _fails(stage: Stage, table: Table, what: str, verdict: Verdict, flag: str) -> None:
     """A start that fails by itself: told by `start`, and by `diagnose` of its log."""
     with table.proves(f"{what}: `start` says what it is, the line, and what to do", needed=True) as told:
-        code, documents = stage.ask_json("start", "toy", "--set", flag)
+        code, documents = stage.ask_json("start", "toy", "--force", "--set", flag)
         claim(code == 1, f"exit {code}: {documents[-2:]}")
         verdict.is_told_by(_failed(documents), told)
     _log_says(stage, table, what, verdict)

@@ -98,7 +98,7 @@ def broken_connection(stage: Stage, server: Sshd, table: Table) -> None:
     with table.proves("a second start on the taken port is refused before it loads") as told:
         code, documents = stage.ask_json("start", "twin")
         claim(code == 1, f"exit {code}: {documents}")
-        claim(documents[-1].get("code") in ("port_taken", "already_running"), f"{documents[-1]}")
+        claim(documents[-1].get("code") in ("preflight", "port_taken", "already_running"), f"{documents[-1]}")
         twin = stage.newest_run("twin")
         claim(twin is None or not (twin / "log").exists(), f"it began to load: {twin}")
         told.append(str(documents[-1]["message"]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+
 import pytest
 
 from k2tui.core.errors import ExitCode, K2Error
@@ -73,3 +75,39 @@ async def test_a_failed_change_is_written_down_with_its_reason() -> None:
     with pytest.raises(K2Error):
         await Gate(audit).change(door.open, node="gpu-a", subject="kimi", action="start")
     assert audit.results == ["began", "failed: port_taken"]
+
+
+async def stepped(gate: Gate, door: Door) -> AsyncIterator[str]:
+    """A change that tells its steps."""
+    with gate.changing(node="gpu-a", subject="kimi", action="restart", detail="--tp 8") as ongoing:
+        yield "stopped"
+        yield await door.open()
+        ongoing.result = "failed: not verified"
+
+
+async def test_a_change_of_many_steps_is_written_down_before_the_first_and_after_the_last() -> None:
+    audit = MemoryAudit()
+    assert [step async for step in stepped(Gate(audit), Door())] == ["stopped", "open"]
+    assert audit.lines == [
+        ("gpu-a", "restart", "kimi", "--tp 8", "began"),
+        ("gpu-a", "restart", "kimi", "--tp 8", "failed: not verified"),
+    ]
+
+
+async def test_one_that_fails_in_its_middle_says_how_and_one_that_nobody_follows_was_left() -> None:
+    audit = MemoryAudit()
+    with pytest.raises(K2Error):
+        _ = [step async for step in stepped(Gate(audit), Door(K2Error("it lives on", code="still_running")))]
+    assert audit.results == ["began", "failed: still_running"]
+    steps = stepped(Gate(audit), Door())
+    async for _ in steps:
+        break
+    await steps.aclose()  # type: ignore[attr-defined]  # it is a generator
+    assert audit.results[2:] == ["began", "left"]
+
+
+async def test_read_only_refuses_its_first_step() -> None:
+    audit, door = MemoryAudit(), Door()
+    with pytest.raises(K2Error, match="read-only"):
+        _ = [step async for step in stepped(Gate(audit, read_only=True), door)]
+    assert (door.opened, audit.lines) == (0, [])

@@ -16,7 +16,6 @@ from k2tui.core.views import ServerView
 from k2tui.services.gate import Gate
 from k2tui.services.launching import Verbs
 from k2tui.services.verb_tools import Tools
-from k2tui.services.verb_tools import Tools
 from tests.fakes.audit import MemoryAudit
 from tests.fakes.clock import FakeClock
 

@@ -131,6 +131,16 @@ async def test_what_does_not_answer_after_its_start_is_rolled_back_with_its_evid
         assert [run.alive for run in await k2.runs()] == [True, False, False]
 
 
+async def test_the_evidence_of_what_gave_no_answer_is_kept_before_it_is_stopped(place: Workplace) -> None:
+    place.max_s = 2.0
+    async with place.k2() as k2:
+        steps = await played(k2.verbs.start(k2.plan(ProfileChange(set={"hang": "true"})), confirm=None, verify=True))
+        assert steps[-1].exit_code is ExitCode.BAD
+        steps = await played(restarted(k2, NEW))
+        assert kinds(steps)[:4] == ["preflight", "evidence", "stopping", "stopped"]
+        assert steps[-1].exit_code is ExitCode.DONE
+
+
 async def test_a_roll_back_that_fails_as_well_is_tried_once(place: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stopping, "SEE_LIMIT_S", 0.0)
     async with place.k2() as k2:

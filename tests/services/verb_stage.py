@@ -76,7 +76,7 @@ class DyingLink(LocalLink):
         return await super().open(script, args)
 
     def http(self, port: int, *, timeout_s: float = 10.0) -> Any:
-        self._look("http")
+        self._look("http" if "begin" in self.ran else "")  # before that a restart may ask how busy the old one is
         return super().http(port, timeout_s=timeout_s)
 
     def _look(self, name: str) -> None:

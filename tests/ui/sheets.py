@@ -80,7 +80,8 @@ class SheetFleet(FakeFleet):
         argv = profile.argv
         settings = settings_between(None, (argv, profile.env), profile.secrets)
         known = () if view.build is None else tuple(_check(setting.name) for setting in settings)
-        expects: tuple[str, ...] = ("reasoning apart from content",) if has_flag(argv, "reasoning-parser") else ()
+        expects: tuple[str, ...] = ("a plain answer",)
+        expects += ("reasoning apart from content",) if has_flag(argv, "reasoning-parser") else ()
         expects += ("a tool call",) if has_flag(argv, "tool-call-parser") else ()
         expects += (f"{flag_value(argv, 'tp-size')} ranks",) if has_flag(argv, "tp-size") else ()
         return replace(

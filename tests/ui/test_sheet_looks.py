@@ -16,7 +16,7 @@ from k2tui.core.settings_between import Setting
 from k2tui.core.verbs import Manner, OnFailure, ProfileChange
 from k2tui.ui.screens.sheet import LaunchSheet
 from k2tui.ui.setting_rows import rows_between
-from k2tui.ui.sheet_notes import Look, build_line, drain_line, failure_line, look_lines, obstacle
+from k2tui.ui.sheet_notes import Look, after_lines, build_line, drain_line, failure_line, look_lines, obstacle
 from k2tui.ui.sheet_state import Draft, Edit
 from k2tui.ui.spans import text_of, width_of
 from tests.ui.helpers import gone, rows_of, screen_text, shows, stands_still, until
@@ -205,7 +205,7 @@ TRY = Draft.of(ProfileChange(run=LIVE, set={"disable-cuda-graph": "false"}, env=
 
 async def test_a_try_shows_what_changes_alone_and_all_rows_on_z() -> None:
     async with opened(sheets(), TRY, why="try", brief=True) as (pilot, sheet):
-        await shows(pilot, "Try: restart kimi on gpu-a", "on top of what runs", "2 changed")
+        await shows(pilot, "Try on kimi on gpu-a", "on top of what runs", "2 changed")
         assert [row.setting.name for row in sheet.rows.listed] == ["--disable-cuda-graph", "NCCL_PROTO"]
         assert "Command" not in screen_text(pilot.app)  # type: ignore[arg-type]
         await pilot.press("z")
@@ -271,10 +271,10 @@ async def test_a_start_drains_nothing() -> None:
 
 async def test_what_is_proved_after_the_start_follows_the_draft() -> None:
     async with opened(sheets()) as (pilot, sheet):
-        await shows(pilot, "After start a real answer; reasoning apart from content; a tool call; 8 ranks")
+        await shows(pilot, "After start a plain answer; reasoning apart from content; a tool call; 8 ranks")
         sheet.rows.select("--tool-call-parser")
         await pilot.press("x")
-        await shows(pilot, "After start a real answer; reasoning apart from content; 8 ranks")
+        await shows(pilot, "After start a plain answer; reasoning apart from content; 8 ranks")
 
 
 # ---- keys, sizes, paint
@@ -366,6 +366,11 @@ def test_an_obstacle_is_the_first_thing_that_must_fail() -> None:
     assert obstacle(replace(plan, checks=(NO_EFFECT, bad)), Look(), read_only=False) == "--x is gone"
     assert obstacle(plan, Look(Preflight((), (bad,))), read_only=False) == "--x is gone"
     assert obstacle(plan, Look(Preflight((TAKEN,)), since=1.0), read_only=False) is None
+
+
+def test_many_values_that_are_only_read_back_are_counted() -> None:
+    plan = replace(sheets().plan("kimi"), expects=("a plain answer", *(f"--x{n} as resolved" for n in range(9))))
+    assert [text_of(line) for line in after_lines(plan, 60, 2)] == ["a plain answer; 9 values as resolved"]
 
 
 def test_a_build_that_is_not_known_says_so() -> None:

@@ -191,10 +191,8 @@ class LaunchSheet(SheetEdits):
         return f"{ASKED} ({self.node.name}):"
 
     def _title(self) -> Line:
-        what = f"{self.verb} {self.name_of_server} on {self.node.name}"
-        if self.why in ("try", "undo"):
-            what = f"{self.why.capitalize()}: {what[0].lower()}{what[1:]}"
-        return ((what, "title-focus"),)
+        word = {"try": "Try on", "undo": "Undo on"}.get(self.why, self.verb)
+        return ((f"{word} {self.name_of_server} on {self.node.name}", "title-focus"),)
 
     def _head(self, width: int) -> Line:
         run, draft = self.view.run, self.draft
