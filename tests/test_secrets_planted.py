@@ -242,7 +242,7 @@ async def every_screen(fleet: Fleet) -> None:
                 await pilot.press("X")
                 await until(pilot, lambda: "this command on" in screen_text(app), "the dry run")
                 await looked_at(app, pilot, "dry run")
-            for more in ("pagedown", "G", "tab", "enter"):
+            for more in () if isinstance(app.screen, Dialog) else ("pagedown", "G", "tab", "enter"):
                 await pilot.press(more)
                 await looked_at(app, pilot, f"{key} {more}")
         for action in sorted(ACTIONS, key=lambda each: each.id.startswith("rows.mark")):  # marks would stay

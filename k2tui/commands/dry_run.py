@@ -9,6 +9,7 @@ from k2tui.commands.undo import undo_of
 from k2tui.core.errors import ExitCode, K2Error
 from k2tui.core.preflight import Preflight, PreflightItem, SettingCheck, Weight
 from k2tui.core.run_words import command_of
+from k2tui.core.secrets import mask
 from k2tui.core.settings import LaunchProfile
 from k2tui.core.settings_between import Setting, settings_between
 from k2tui.core.verbs import LaunchPlan, ProfileChange
@@ -84,7 +85,7 @@ def plan_json(
         "node": plan.node,
         "profile": plan.profile.name,
         "command": plan.command,
-        "setup": plan.profile.setup,
+        "setup": shown_setup(plan),
         "cwd": plan.profile.cwd,
         "replaces_run": plan.replaces_run,
         "settings": [_setting_json(one, plan.sources, checks) for one in settings_of(plan, view, own)],
@@ -149,7 +150,7 @@ def _tell(
         output.line(f"  {_setting_line(one, plan.sources.get(one.name), checks.get(one.name))}")
     if len(settings) > len(told):
         output.line(f"  {len(settings) - len(told)} flags and variables as they are")
-    for name, value in (("cwd", plan.profile.cwd), ("setup", plan.profile.setup)):
+    for name, value in (("cwd", plan.profile.cwd), ("setup", shown_setup(plan))):
         if value is not None:
             output.line(f"  {name}: {value}")
     output.line(f"  {plan.command}")
@@ -183,3 +184,9 @@ def _setting_line(setting: Setting, source: str | None, check: SettingCheck | No
     if check is not None:
         parts.append(check.text + (f"; {check.basis}" if check.basis and _matters(check) else ""))
     return "  ".join(parts)
+
+
+def shown_setup(plan: LaunchPlan) -> str | None:
+    """The setup line, secrets masked."""
+    setup = plan.profile.setup
+    return None if setup is None else mask(setup, plan.profile.secrets)

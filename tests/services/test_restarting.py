@@ -290,7 +290,7 @@ async def test_read_only_lets_no_verb_through(place: Workplace) -> None:
                 await played(verb)
             assert refused.value.code == "read_only"
         assert k2.audit.lines == []
-        assert set(k2.link.ran) <= {"scan", "log_size"}
+        assert set(k2.link.ran) <= {"scan", "log_size", "weights", "activity"}
 
 
 async def test_a_list_of_runs_that_is_older_than_a_start_does_not_take_it_away(place: Workplace) -> None:

@@ -11,6 +11,7 @@ from textual.geometry import Region, Size
 from textual.widget import Widget
 from textual.widgets import Input
 
+from k2tui.core.secrets import mask
 from k2tui.core.verbs import Manner, OnFailure
 from k2tui.ui import present, sheet_notes
 from k2tui.ui.actions import DIALOG, SHEET, bindings
@@ -323,7 +324,7 @@ class LaunchSheet(SheetEdits):
         first = f"Would stop run {self.plan.replaces_run}, then start" if self.restarts else "Would start"
         profile = self.plan.profile
         where = f" in {profile.cwd}" if profile.cwd else ""
-        setup = f" after `{profile.setup}`" if profile.setup else ""
+        setup = f" after `{mask(profile.setup, profile.secrets)}`" if profile.setup else ""
         self.say(f"{first} this command on {self.plan.node}{where}{setup}. Nothing was done.")
 
     def action_server_copy_command(self) -> None:
