@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from k2tui import __version__
-from k2tui.commands.arguments import UsageError, build_parser
+from k2tui.commands.arguments import UsageError, build_parser, plain_names
 from k2tui.core.errors import ExitCode, K2Error
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"k2tui {__version__}")
         return int(ExitCode.DONE)
     try:
-        args = build_parser().parse_args(words)
+        args = build_parser().parse_args(plain_names(words))
     except UsageError as error:
         return _unknown_words(error, as_json="--json" in words)
     try:
@@ -243,6 +243,7 @@ def demo_fleet(demo: DemoFleet, *, read_only: bool = False) -> Fleet:
     from dataclasses import replace
 
     from k2tui.adapters.audit_file import AuditFile
+    from k2tui.adapters.config_writer import TomlConfigWriter
     from k2tui.adapters.state.db import StateDb
     from k2tui.services.fleet import Fleet
 
@@ -255,6 +256,7 @@ def demo_fleet(demo: DemoFleet, *, read_only: bool = False) -> Fleet:
         builds=state,
         kept_runs=state,
         alert_runner=None,
+        config=None if demo.config is None else TomlConfigWriter(demo.config),
     )
     return Fleet(replace(demo.settings, read_only=read_only), doors, simulated=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import NoReturn
 
 from k2tui import __version__
@@ -41,6 +42,16 @@ def build_parser() -> argparse.ArgumentParser:
     _config(commands)
     _app(commands)
     return parser
+
+
+def plain_names(words: Sequence[str]) -> list[str]:
+    """`flags SERVER --tp-size` as `flags SERVER tp-size`: an engine's flag is a name there, not an option."""
+    spoken = (at for at, word in enumerate(words) if not word.startswith("-") and words[at - 1 : at] != ["--config"])
+    at = next(spoken, 0)
+    if list(words[at : at + 1]) != ["flags"]:
+        return list(words)
+    own = ("--json", "--help")
+    return [*words[: at + 1], *(word if word in own else word.removeprefix("--") for word in words[at + 1 :])]
 
 
 Commands = argparse._SubParsersAction  # the only name that argparse has for it

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from k2tui.core.effects.checks import ENVIRONMENT, VALUE
 from k2tui.core.runs import Run
 from k2tui.core.settings_between import Setting, settings_between
 from k2tui.core.verdicts import Effect, Outcome
@@ -70,10 +71,15 @@ def effect_words(effects: Sequence[Effect]) -> str:
     """`proved: completion, reasoning; not proved: tools`; what has no effect or can't be seen follows."""
     parts = []
     for outcome in Outcome:
-        names = [effect.check for effect in effects if effect.outcome is outcome]
+        names = dict.fromkeys(_named(effect) for effect in effects if effect.outcome is outcome)
         if names:
             parts.append(f"{outcome.value}: {', '.join(names)}")
     return "; ".join(parts)
+
+
+def _named(effect: Effect) -> str:
+    """Its check; where that is done for many settings, the setting."""
+    return effect.setting if effect.setting is not None and effect.check in (VALUE, ENVIRONMENT) else effect.check
 
 
 def tried_words(change: str, before_s: float | None, after_s: float | None, effects: Sequence[Effect]) -> str:

@@ -86,8 +86,8 @@ class VerbEvent:
     """One step of a verb."""
 
     type: str
-    """preflight | drain | evidence | stopping | stopped | seen | started | phase | progress | weights | link | ready |
-    effect | proved | failed | rollback | done."""
+    """preflight | config | drain | evidence | stopping | stopped | seen | started | phase | progress | weights | link |
+    ready | effect | proved | failed | rollback | done."""
     server: str
     elapsed_s: float
     text: str

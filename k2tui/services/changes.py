@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from k2tui.core.builds import Build
@@ -135,12 +135,12 @@ class Changes:
         """
         steps: dict[str, Steps] = {}
         for name, change in changes.items():
-            plan, node = self.plan(name, change), self._watch(name).settings.node
-            given = node if node in confirm else None
-            self._doors.gate.check(
-                node=node, subject=name, action="restart", confirm_needed=plan.confirm_needed, confirm=given
-            )
-            verb = self._verbs(name).restart(plan, confirm=given, verify=True, manner=manner)
+            plan, verbs = self.plan(name, change), self._verbs(name)
+            given = plan.node if plan.node in confirm else None
+            run = self._watch(name).view.run
+            why = await verbs.tools.why_confirm(run if run is not None and run.alive else None)
+            verbs.tools.check("restart", plan.confirm_needed or why, given)
+            verb = verbs.restart(plan, confirm=given, verify=True, manner=manner)
             steps[name] = _told_to_the_end(name, told(name, verb))
         if parallel:
             async for event in merged_steps(steps.values()):
@@ -202,18 +202,23 @@ class Changes:
                 self._kept[name] = await self._doors.kept_runs.kept_runs(host, name)
             except K2Error:
                 self._kept[name] = ()  # the node's own runs are there all the same
-        return merged(watch.view.runs, self._kept.get(name, ()))
+        kept = self._kept.get(name, ())
+        await self._keep(host, [run for run in watch.view.runs if run not in kept])
+        return merged(watch.view.runs, kept)
 
     async def _remember(self, run: Run) -> None:
         """Keep a run on this side too; a store that fails takes nothing away from what was done."""
         node = self._watch(run.server).settings.node
-        if self._doors.kept_runs is None:
-            return
         self._kept.pop(run.server, None)
-        try:
-            await self._doors.kept_runs.keep_runs(self._rooms[node].settings.host, [run])
-        except K2Error:
+        await self._keep(self._rooms[node].settings.host, [run])
+
+    async def _keep(self, host: str, runs: Sequence[Run]) -> None:
+        if self._doors.kept_runs is None or not runs:
             return
+        try:
+            await self._doors.kept_runs.keep_runs(host, runs)
+        except K2Error:
+            return  # the store says itself, once, that it can't be written
 
     async def _look(self, name: str, plan: LaunchPlan) -> Preflight:
         watch = self._watch(name)

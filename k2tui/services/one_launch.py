@@ -14,7 +14,7 @@ from k2tui.core.run_profile import proved_before
 from k2tui.core.runs import Run
 from k2tui.core.telling import effect_json, failure_json, failure_sentence, proof_json
 from k2tui.core.verbs import LaunchPlan, VerbEvent
-from k2tui.core.verdicts import RunVerdict
+from k2tui.core.verdicts import Outcome, RunVerdict
 from k2tui.core.views import Proof
 from k2tui.services.following import followed, heard_out
 from k2tui.services.verb_tools import Teller, Tools
@@ -32,7 +32,8 @@ class OneLaunch:
     run: Run | None = None
     """The run as it is planned, or runs."""
     is_good: bool | None = None
-    """None: not known yet. True: ready, and what was asked for was proved."""
+    """True: ready, and what was asked for was proved. False: it failed, or an effect is missing. None: not known, or
+    it could not be told, such as of a server whose queue is full: not verified, and no reason to go back."""
     text: str = ""
     """One sentence on how it ended."""
 
@@ -113,11 +114,14 @@ class OneLaunch:
         launch = watch.view.launch
         for effect in proof.effects:
             yield self.told.event("effect", effect.text, effect_json(effect), launch=launch)
-        self.is_good, self.text = proof.ok, proof.text
-        yield self.told.event("proved" if proof.ok else "failed", proof.text, proof_json(proof), launch=launch)
-        await self._judged(proof)
+        self.text = proof.text
+        verdict = await self._judged(proof)
+        missing = any(effect.outcome is Outcome.NOT_PROVED for effect in proof.effects)
+        self.is_good = True if verdict.verified else False if missing else None
+        kind = "proved" if verdict.verified else "failed"
+        yield self.told.event(kind, proof.text, proof_json(proof), launch=launch)
 
-    async def _judged(self, proof: Proof) -> None:
+    async def _judged(self, proof: Proof) -> RunVerdict:
         """Write the verdict into the run's directory and keep it here; where that fails it is said with the end."""
         run, view = self.run, self.tools.watch.view
         assert run is not None
@@ -130,9 +134,10 @@ class OneLaunch:
             await self.tools.keeper.write_verdict(run, verdict)
         except K2Error as error:
             self.text = f"{self.text}; the verdict could not be written on the node: {error}"
-            return
+            return verdict
         await self.tools.look_again()
         await self.tools.remember(_with_verdict(self.tools.watch.view.run, run, verdict))
+        return verdict
 
     async def _discard_others(self, run: Run) -> None:
         """What else was planned for this server was to follow a run that is gone now. What can't be taken away stands

@@ -82,7 +82,7 @@ async def ended(
     """The last event; before it the way back, where the launch failed and that is what was asked for."""
     if launch.is_good:
         yield told.done(ExitCode.DONE, launch.text)
-    elif manner.on_failure is OnFailure.ROLLBACK:
+    elif manner.on_failure is OnFailure.ROLLBACK and launch.is_good is False:
         async for event in _rolled_back(tools, told, launch, back):
             yield event
     else:

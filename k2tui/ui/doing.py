@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 
+from textual.screen import Screen
+
 from k2tui.core.errors import ExitCode, K2Error
 from k2tui.core.link import LinkPhase
+from k2tui.core.settings import NodeSettings
 from k2tui.core.verbs import Manner, ProfileChange, VerbEvent
 from k2tui.ui.saying import SayingApp
 from k2tui.ui.sheet_state import Draft
@@ -14,6 +17,8 @@ Steps = Callable[[str | None], AsyncIterator[VerbEvent]]
 """Begins the verb with this confirmation."""
 Heard = Callable[[VerbEvent], None]
 """Is told each step of a verb."""
+Asks = Callable[[str, NodeSettings, K2Error], Screen[str | None]]
+"""Makes the dialog that asks for a confirmation, from the server's name, its node and why it is due."""
 
 _ROLE = {"failed": "bad", "proved": "good", "ready": "good", "stopped": "good"}
 _QUIET = ("progress", "phase", "weights")
@@ -103,12 +108,24 @@ class DoingApp(SayingApp):
         else:
             self.say(f"the host key of {node} is trusted now", "good")
 
-    def follow(self, name: str, word: str, steps: Steps, confirm: str | None, *, heard: Heard | None = None) -> None:
-        """Begin a verb and tell its steps. Quitting ends the telling; the server goes on."""
-        verb = self._follow(name, word, steps, confirm, heard)
+    def follow(
+        self,
+        name: str,
+        word: str,
+        steps: Steps,
+        confirm: str | None,
+        *,
+        heard: Heard | None = None,
+        asks: Asks | None = None,
+    ) -> None:
+        """Begin a verb and tell its steps. Quitting ends the telling; the server goes on. `asks`: the dialog for a
+        confirmation that turns out to be due, another one than the usual."""
+        verb = self._follow(name, word, steps, confirm, heard, asks)
         self.run_worker(verb, group=f"verb-{name}", exit_on_error=False)
 
-    async def _follow(self, name: str, word: str, steps: Steps, confirm: str | None, heard: Heard | None) -> None:
+    async def _follow(
+        self, name: str, word: str, steps: Steps, confirm: str | None, heard: Heard | None, asks: Asks | None
+    ) -> None:
         try:
             async for event in steps(confirm):
                 self.tell_step(event)
@@ -116,7 +133,7 @@ class DoingApp(SayingApp):
                     heard(event)
         except K2Error as error:
             if error.code == "confirm_needed" and confirm is None:
-                self._ask_again(name, word, steps, error, heard)
+                self._ask_again(name, word, steps, error, heard, asks)
             else:
                 self.fail(error)
         except Exception as error:  # a bug of ours must not take the control room down
@@ -129,8 +146,10 @@ class DoingApp(SayingApp):
         elif event.type not in _QUIET:
             self.say(event.text, _ROLE.get(event.type, "text"))
 
-    def _ask_again(self, name: str, word: str, steps: Steps, error: K2Error, heard: Heard | None) -> None:
-        """The server turned out to be busy: say so and ask."""
+    def _ask_again(
+        self, name: str, word: str, steps: Steps, error: K2Error, heard: Heard | None, asks: Asks | None
+    ) -> None:
+        """A confirmation turned out to be due: say why and ask."""
         from k2tui.ui.screens.confirm import confirm_dialog  # noqa: PLC0415  not needed for the first paint
 
         node = self.fleet.settings.nodes[self.fleet.server(name).settings.node]
@@ -139,7 +158,8 @@ class DoingApp(SayingApp):
             if given is not None:
                 self.follow(name, word, steps, given, heard=heard)
 
-        self.push_screen(confirm_dialog(word, name, node, error), answered)
+        dialog = confirm_dialog(word, name, node, error) if asks is None else asks(name, node, error)
+        self.push_screen(dialog, answered)
 
     def forbidden(self, word: str, name: str) -> bool:
         """True, and said, where nothing may be changed."""

@@ -201,14 +201,7 @@ class TryingApp(DoingApp):
 
         if self.forbidden("adopt", name):
             return
-        view = self.fleet.server(name)
-        node = self.fleet.settings.nodes[view.settings.node]
-
-        def answered(confirm: str | None) -> None:
-            if confirm is not None:
-                self.follow(name, "adopt", lambda given: self.fleet.adopt(name, confirm=given), confirm)
-
-        self.push_screen(adopt_dialog(view, node), answered)
+        self.follow(name, "adopt", lambda given: self.fleet.adopt(name, confirm=given), None, asks=adopt_dialog)
 
 
 def _took(view: ServerView) -> float | None:

@@ -14,7 +14,7 @@ import pytest
 from k2tui.adapters.scripts import script
 from k2tui.commands import runs as runs_command
 from k2tui.commands import verbs
-from k2tui.commands.arguments import UsageError, build_parser
+from k2tui.commands.arguments import UsageError, build_parser, plain_names
 from k2tui.commands.wires import Wires
 from k2tui.core.errors import ExitCode, K2Error
 from k2tui.core.preflight import Preflight, PreflightItem, Weight
@@ -386,3 +386,16 @@ def test_read_only_refuses_every_verb(words: list[str]) -> None:
     interrupted(fleet)
     fleet.undo_to["kimi"] = runs[1].run_id
     assert refused(fleet, *words).code == "read_only"
+
+
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        (["flags", "kimi", "--tp-size", "--json"], ["flags", "kimi", "tp-size", "--json"]),
+        (["--config", "flags", "flags", "kimi", "--tp-size"], ["--config", "flags", "flags", "kimi", "tp-size"]),
+        (["restart", "flags", "--json"], ["restart", "flags", "--json"]),
+        (["--version"], ["--version"]),
+    ],
+)
+def test_a_flag_of_the_engine_may_be_typed_with_its_dashes(typed: list[str], read: list[str]) -> None:
+    assert plain_names(typed) == read

@@ -84,6 +84,8 @@ DEAD = Effect("flags", Outcome.NO_EFFECT, "parsed and never used", "--num-contin
 def test_effects_are_named_by_outcome() -> None:
     assert effect_words((PROVED, DEAD, MISSING)) == "proved: reasoning; not proved: reasoning; no effect: flags"
     assert effect_words(()) == ""
+    values = [Effect("value", Outcome.PROVED, "as asked", flag) for flag in ("--tp-size", "--dtype", "--dtype")]
+    assert effect_words(values) == "proved: --tp-size, --dtype"
     assert [verdict_word(run(verdict=verdict)) for verdict in (None, RunVerdict(True, 1.0, "ok"))] == ["—", "verified"]
 
 

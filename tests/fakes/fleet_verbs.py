@@ -78,6 +78,9 @@ class FakeVerbs:
         yield VerbEvent("done", name, 0.1, f"{name} is as it was", exit_code=ExitCode.DONE)
 
     async def adopt(self: FakeFleet, name: str, *, confirm: str | None = None) -> AsyncIterator[VerbEvent]:  # type: ignore[misc]
+        if confirm is None:
+            text = f"adopt {name} needs a confirmation: pid 31337 of root in session 31337, with 2 processes below it"
+            raise K2Error(text, code="confirm_needed", subject=name)
         self._let("adopt", name, None, confirm)
         view = self.server(name)
         self.set(name, found=None, settings=replace(view.settings, profile=name))

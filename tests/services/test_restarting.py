@@ -7,6 +7,8 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,9 @@ from k2tui.core.preflight import Preflight, PreflightItem, Weight
 from k2tui.core.verbs import Manner, OnFailure, ProfileChange, VerbEvent
 from k2tui.core.verdicts import Outcome
 from k2tui.services import stopping
+from k2tui.services.restarting import WayBack, ended
+from k2tui.services.verb_tools import Teller
+from tests.fakes.clock import FakeClock
 from tests.remote.node import is_alive
 from tests.services.verb_stage import ENGINE, K2, NAME, Workplace, kinds, played, tag_of
 from tests.waiting import until
@@ -304,3 +309,16 @@ async def test_a_list_of_runs_that_is_older_than_a_start_does_not_take_it_away(p
         k2.watch.take_runs(before, 0.0)
         assert k2.view.run == newest
         await until(lambda: k2.view.run is not None and k2.view.run.alive)
+
+
+@pytest.mark.parametrize(("is_good", "told"), [(None, ["done"]), (False, ["rollback", "done"])])
+async def test_what_can_not_be_told_is_not_verified_and_no_reason_to_go_back(
+    is_good: bool | None, told: list[str]
+) -> None:
+    launch: Any = SimpleNamespace(is_good=is_good, text="waited in the queue")
+    nowhere = WayBack(None, "no run was verified")
+    manner = Manner(on_failure=OnFailure.ROLLBACK)
+    tools: Any = None  # a way back that there is not needs none
+    steps = [step async for step in ended(tools, Teller("kimi", FakeClock()), launch, manner, nowhere)]
+    assert [step.type for step in steps] == told
+    assert steps[-1].exit_code is ExitCode.BAD

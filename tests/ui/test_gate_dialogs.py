@@ -58,7 +58,9 @@ QUESTIONS: dict[str, Callable[[FakeFleet], Dialog]] = {
     "confirm.confirm_dialog": lambda fleet: confirm.confirm_dialog(
         "restart", KIMI, node_of(fleet), K2Error("3 requests are running", code="confirm_needed")
     ),
-    "confirm.adopt_dialog": lambda fleet: confirm.adopt_dialog(fleet.server(KIMI), node_of(fleet)),
+    "confirm.adopt_dialog": lambda fleet: confirm.adopt_dialog(
+        KIMI, node_of(fleet), K2Error("pid 31337 of root would be stopped", code="confirm_needed")
+    ),
     "confirm.trust_dialog": stranger,
     "several.restart_dialog": lambda fleet: several.restart_dialog(several.restarts_of(fleet, [KIMI]), None),
     "several.stop_dialog": lambda fleet: several.stop_dialog([fleet.server(KIMI)], [], fleet.settings.nodes),

@@ -71,17 +71,15 @@ def confirm_dialog(word: str, name: str, node: NodeSettings, error: K2Error) -> 
     )
 
 
-def adopt_dialog(server: ServerView, node: NodeSettings) -> ConfirmDialog:
-    """Start this found server anew as one of ours? Names what will be stopped, and who started it."""
-    name, found = server.settings.name, server.found
-    rows: list[Line] = [fact("server", name, "strong"), fact("node", f"{node.name} ({node.host})")]
-    if found is not None:
-        process = found.process
-        rows += [fact("pid", str(process.pid)), fact("started by", process.user)]
-        rows.append(fact("log", found.log or words.UNKNOWN))
+def adopt_dialog(name: str, node: NodeSettings, error: K2Error) -> ConfirmDialog:
+    """Start this found server anew as one of ours? The fleet has looked at what a stop of it would hit."""
     return ConfirmDialog(
         f"Start {name} on {node.name} anew as one of yours",
-        [*rows, (), (("It is stopped first: requests that run now are cut off.", "warning"),)],
+        [
+            *(((text, "warning"),) for text in wrapped(error.message, WIDTH - EDGES, 12)),
+            (),
+            (("Requests that run now are cut off.", "warning"),),
+        ],
         Button("adopt", f"Adopt {name}", danger=True),
         node=node.name,
         type_name=True,
