@@ -61,6 +61,10 @@ AccessLog = Callable[[Request, str], object]
 """Called with the request and `200 OK`, when the reply begins."""
 
 
+LAST_REPLIES_S = 2.0
+"""What a reply that is being made may still take when the server goes."""
+
+
 class WebServer:
     """Listens on one address."""
 
@@ -68,6 +72,8 @@ class WebServer:
         self._handler, self._access = handler, access
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._answering: set[asyncio.Task[Any]] = set()
+        """Those of them that have a request and owe its reply."""
         self._closing = False
 
     async def start(self, host: str, port: int) -> None:
@@ -75,10 +81,12 @@ class WebServer:
         self._server = await asyncio.start_server(self._serve, host, port, limit=_MOST_HEAD_BYTES, backlog=2048)
 
     async def close(self) -> None:
-        """Take no more connections and drop the ones there are."""
+        """Take no more connections, let replies that are being made be sent, and drop what is left."""
         self._closing = True
         if self._server is not None:
             self._server.close()
+        if self._answering:
+            await asyncio.wait(self._answering, timeout=LAST_REPLIES_S)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -89,10 +97,12 @@ class WebServer:
         self._tasks.add(task)
         peer = "{}:{}".format(*writer.get_extra_info("peername")[:2])
         try:
-            while (request := await _read(reader, peer)) is not None:
+            while not self._closing and (request := await _read(reader, peer)) is not None:
+                self._answering.add(task)
                 reply = await self._handler(request)
                 self._access(request, f"{reply.status} {HTTPStatus(reply.status).phrase}")
                 await _write(writer, request, reply)
+                self._answering.discard(task)
                 if request.headers.get("connection", "").lower() == "close":
                     break
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
@@ -102,6 +112,7 @@ class WebServer:
                 raise
         finally:
             self._tasks.discard(task)
+            self._answering.discard(task)
             writer.close()
             with contextlib.suppress(OSError):
                 await writer.wait_closed()
