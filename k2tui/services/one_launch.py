@@ -91,7 +91,7 @@ class OneLaunch:
             view = self.tools.watch.view
             self.text, self.is_good = failure_sentence(view), False
             yield self.told.event("failed", self.text, failure_json(view), launch=launch)
-            await self._judged(Proof(False, self.text))
+            await self._write(self._verdict(Proof(False, self.text)))
             return
         yield self.told.event("ready", "ready by its log", launch=launch)
         self.is_good = True
@@ -114,30 +114,33 @@ class OneLaunch:
         launch = watch.view.launch
         for effect in proof.effects:
             yield self.told.event("effect", effect.text, effect_json(effect), launch=launch)
-        self.text = proof.text
-        verdict = await self._judged(proof)
+        self.text, verdict = proof.text, self._verdict(proof)
         missing = any(effect.outcome is Outcome.NOT_PROVED for effect in proof.effects)
         self.is_good = True if verdict.verified else False if missing else None
         kind = "proved" if verdict.verified else "failed"
         yield self.told.event(kind, proof.text, proof_json(proof), launch=launch)
+        await self._write(verdict)
 
-    async def _judged(self, proof: Proof) -> RunVerdict:
-        """Write the verdict into the run's directory and keep it here; where that fails it is said with the end."""
-        run, view = self.run, self.tools.watch.view
-        assert run is not None
+    def _verdict(self, proof: Proof) -> RunVerdict:
+        """What this proof says of the run, with the build that it is of."""
+        view = self.tools.watch.view
         version = None if view.launch is None else view.launch.version
         modified = None
         if view.build is not None:
             version, modified = view.build.version or version, view.build.modified
-        verdict = verdict_of(proof, at=self.tools.clock.time(), version=version, modified=modified)
+        return verdict_of(proof, at=self.tools.clock.time(), version=version, modified=modified)
+
+    async def _write(self, verdict: RunVerdict) -> None:
+        """Into the run's directory, and keep it here; where that fails it is said with the end."""
+        run = self.run
+        assert run is not None
         try:
             await self.tools.keeper.write_verdict(run, verdict)
         except K2Error as error:
             self.text = f"{self.text}; the verdict could not be written on the node: {error}"
-            return verdict
+            return
         await self.tools.look_again()
         await self.tools.remember(_with_verdict(self.tools.watch.view.run, run, verdict))
-        return verdict
 
     async def _discard_others(self, run: Run) -> None:
         """What else was planned for this server was to follow a run that is gone now. What can't be taken away stands
