@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from bench import diagnose, fleet, intake, peers, plots, probe, screen, startup
+from bench import diagnose, fleet, generator, intake, peers, plots, probe, screen, startup
 from bench.figures import Figure, Measurement, show
 
 PARTS: dict[str, Measurement] = {
@@ -21,6 +21,7 @@ PARTS: dict[str, Measurement] = {
     "plots": plots.figures,
     "probe": probe.figures,
     "peers": peers.figures,
+    "generator": generator.figures,
 }
 
 

@@ -78,6 +78,10 @@ def _dispatch(args: argparse.Namespace) -> int:
             from k2tui.commands import verbs
 
             return verbs.main(args, wires(args))
+        case "bench":
+            from k2tui.commands import bench
+
+            return bench.main(args, wires(args))
         case "flags":
             from k2tui.commands import flags
 
@@ -150,7 +154,9 @@ def looking_fleet(settings: Settings) -> Fleet:
 
     from k2tui.services.fleet import Fleet
 
-    return Fleet(settings, replace(real_doors(), history=None, past=None, kept_runs=None, alert_runner=None))
+    return Fleet(
+        settings, replace(real_doors(), history=None, past=None, kept_runs=None, benches=None, alert_runner=None)
+    )
 
 
 def real_doors(make_link: Callable[[NodeSettings], NodeLink] | None = None) -> FleetDoors:
@@ -162,6 +168,7 @@ def real_doors(make_link: Callable[[NodeSettings], NodeLink] | None = None) -> F
     from k2tui.adapters.links import make_link as make_real_link
     from k2tui.adapters.scripts import script
     from k2tui.adapters.state.db import StateDb, state_path
+    from k2tui.adapters.web_door import web_door
     from k2tui.services.doors import RealClock
     from k2tui.services.fleet import FleetDoors
 
@@ -176,6 +183,8 @@ def real_doors(make_link: Callable[[NodeSettings], NodeLink] | None = None) -> F
         past=state,
         builds=state,
         kept_runs=state,
+        benches=state,
+        ask_url=web_door,
         alert_runner=AlertCommand(),
         operator=_operator(),
     )
@@ -255,6 +264,7 @@ def demo_fleet(demo: DemoFleet, *, read_only: bool = False) -> Fleet:
         past=state,
         builds=state,
         kept_runs=state,
+        benches=state,
         alert_runner=None,
         config=None if demo.config is None else TomlConfigWriter(demo.config),
     )

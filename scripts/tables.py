@@ -19,7 +19,8 @@ README = ROOT / "README.md"
 WHERE = {
     "anywhere": "anywhere",
     "server": "on a server",
-    "runs": "in the runs",
+    "rows": "in lists",
+    "benches": "in the benchmarks",
     "log": "in the log",
     "plot": "in plots",
     "sheet": "in the launch sheet",
@@ -49,7 +50,13 @@ def _below(parser: argparse.ArgumentParser, words: str) -> Iterator[tuple[str, a
 def usage_of(parser: argparse.ArgumentParser) -> str:
     """What may follow a command, on one line."""
     parts = []
+    needed = [group._group_actions for group in parser._mutually_exclusive_groups if group.required]
     for action in parser._actions:
+        if any(action in group for group in needed):
+            group = next(group for group in needed if action in group)
+            if action is group[0]:
+                parts.append(f"({' | '.join(one.option_strings[0] for one in group)})")
+            continue
         if isinstance(action, argparse._HelpAction | argparse._VersionAction | argparse._SubParsersAction):
             continue
         word = action.option_strings[0] if action.option_strings else ""

@@ -81,7 +81,7 @@ def keys_of(document: dict[str, Any]) -> set[str]:
     """The keys of a config with `*` for a name that the operator chose."""
     found = set()
     for section, value in document.items():
-        if section in ("nodes", "servers", "profiles"):
+        if section in ("nodes", "servers", "profiles", "matrix"):
             found |= {f"{section}.*.{key}" for table in value.values() for key in table}
         elif section == "alerts":
             found |= {f"alerts.{key}" for key in value if key != "rules"}

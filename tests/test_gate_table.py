@@ -26,6 +26,8 @@ from k2tui.adapters.links import make_link
 from k2tui.adapters.scripts import script
 from k2tui.cli import real_doors
 from k2tui.commands.arguments import build_parser
+from k2tui.core.benching.plan import BenchPlan
+from k2tui.core.benching.series import SeriesPlan
 from k2tui.core.errors import ExitCode, K2Error
 from k2tui.core.link import LinkPhase
 from k2tui.core.profiles import resolve
@@ -40,8 +42,10 @@ from tests.demo.test_adopting import FLAGS, ByHand, by_hand, found
 from tests.demo.waiting import until
 
 NODE, SERVER, RIVAL, STRANGER = "gpu-a", "kimi", "kimi-exp", "stranger"
+PROFILES = ("base", "reason")
 LEAVE = Manner(on_failure=OnFailure.LEAVE)
 LESS = ProfileChange(unset=("tool-call-parser",))
+SHORT = BenchPlan(max_tokens=16, repeats=1)
 Steps = AsyncIterator[VerbEvent]
 
 
@@ -61,6 +65,10 @@ class Verb:
     """`confirm = "always"` holds for it; what changes nothing on a node has a dialog of its own at most."""
     always: bool = False
     """It is asked for under every policy."""
+    only_asks: bool = False
+    """It works under `--read-only` as well, and leaves nothing behind then."""
+    measures: bool = False
+    """Whether what it measured is valid depends on what else this machine does."""
 
 
 TABLE: tuple[Verb, ...] = (
@@ -69,7 +77,11 @@ TABLE: tuple[Verb, ...] = (
          when_busy=True),
     Verb("restart_many", lambda fleet, stage, word: fleet.restart_many({SERVER: None}, confirm=[word] if word else ()),
          "restart", when_busy=True),
-    Verb("verify", lambda fleet, stage, word: fleet.verify(SERVER), "verify", is_asked=False),
+    Verb("verify", lambda fleet, stage, word: fleet.verify(SERVER), "verify", is_asked=False,
+         only_asks=True),
+    Verb("bench", lambda fleet, stage, word: fleet.bench(SERVER, SHORT), "bench", is_asked=False, measures=True),
+    Verb("run_series", lambda fleet, stage, word: fleet.run_series(short_series(fleet), confirm=word), "series",
+         when_busy=True, measures=True),
     Verb("go_on", lambda fleet, stage, word: fleet.go_on(SERVER, confirm=word), "go-on", when_busy=True),
     Verb("take_back", lambda fleet, stage, word: fleet.take_back(SERVER, confirm=word), "take-back"),
     Verb("stop", lambda fleet, stage, word: fleet.stop(SERVER, confirm=word), "stop", when_busy=True),
@@ -80,8 +92,12 @@ TABLE: tuple[Verb, ...] = (
     Verb("trust_host_key", lambda fleet, stage, word: fleet.trust_host_key(STRANGER), "trust-host-key",
          subject=STRANGER, is_asked=False),
 )  # fmt: skip
+SAME_GATE_AS_RUN_SERIES = frozenset(("go_on_series", "end_series"))
+"""They need one that was interrupted: tests/services/benching/test_series_made.py."""
 LOOKS = frozenset(
     (
+        *("benches", "bench_result", "compare_benches", "plan_matrix", "plan_ab", "serieses"),
+        "set_base",  # the operator's own list of benchmarks, on this side
         *("nodes", "servers", "server", "ring", "run_ring", "plan", "preflight", "read_build", "runs"),
         *("recent", "past", "annotations", "alerts", "absence", "gpu_details"),
         *("attend", "close", "retry_now", "look_at", "on_alert"),
@@ -97,13 +113,14 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "stop": (SERVER,),
     "resume": (SERVER, "--continue"),
     "adopt": ("FOREIGN",),
-    "verify": (SERVER,),  # it makes the server say something, and writes down what was found
+    "bench": ("ab", SERVER, *PROFILES),
 }
 """Commands that change something, each with what makes it do so."""
 LOOKING_COMMANDS = frozenset(
     (
         *("nodes", "servers", "gpus", "status", "logs", "diagnose", "flags", "runs", "doctor", "watch"),
         "demo",  # a world of its own
+        "verify",  # it makes the server say something; read-only, nothing is written down of it
         "config",  # `init` writes the operator's own first file, and never over one
     )
 )
@@ -111,13 +128,14 @@ LOOKING_COMMANDS = frozenset(
 
 def test_the_table_has_everything_that_a_fleet_can_do() -> None:
     methods = {name for name, _ in inspect.getmembers(FleetLike, inspect.isfunction) if not name.startswith("_")}
-    assert methods == {verb.method for verb in TABLE} | LOOKS
+    assert methods == {verb.method for verb in TABLE} | LOOKS | SAME_GATE_AS_RUN_SERIES
 
 
 def test_all_that_tells_steps_is_in_the_table() -> None:
     public = [(name, member) for name, member in inspect.getmembers(Fleet, inspect.isfunction) if name[0] != "_"]
     telling = {name for name, member in public if inspect.signature(member).return_annotation == "Steps"}
-    assert telling == {verb.method for verb in TABLE if verb.method not in ("save_profile", "trust_host_key")}
+    others = ("save_profile", "trust_host_key", "bench", "run_series")
+    assert telling == {verb.method for verb in TABLE if verb.method not in others}
 
 
 def test_the_table_has_every_command() -> None:
@@ -207,6 +225,11 @@ class Stage:
         return runs, self.demo.config.path.read_bytes(), trusted, self.audit()
 
 
+def short_series(fleet: Fleet) -> SeriesPlan:
+    """Each profile once, with a figure of a few tokens."""
+    return replace(fleet.plan_ab(SERVER, PROFILES, restarts=1), bench=SHORT)
+
+
 async def played(what: Any) -> list[VerbEvent]:
     """To its end, whatever it is."""
     return [event async for event in what] if hasattr(what, "__aiter__") else [await what][:0]
@@ -240,6 +263,11 @@ async def test_read_only_and_a_missing_word_refuse_every_change_and_nothing_is_t
         async with made.fleet(read_only=True) as fleet:
             before = await made.state(fleet)
             for verb in TABLE:
+                if verb.only_asks:
+                    events = await played(verb.play(fleet, made, NODE))
+                    assert events[-1].exit_code is ExitCode.DONE, events[-1].text
+                    assert "not written down" in events[-1].text
+                    continue
                 said = await refused(verb.play(fleet, made, NODE), "read_only")
                 assert "read-only" in said, verb.method
             assert await made.state(fleet) == before
@@ -311,7 +339,8 @@ async def written_down(made: Stage, verb: Verb, fleet: Fleet) -> None:
     before = len(made.audit())
     events = await played(verb.play(fleet, made, NODE))
     ends = [event for event in events if event.exit_code is not None]
-    assert [event.exit_code for event in ends] == [ExitCode.DONE] * len(ends), [event.text for event in ends]
+    if not verb.measures:
+        assert [event.exit_code for event in ends] == [ExitCode.DONE] * len(ends), [event.text for event in ends]
     lines = made.audit()[before:]
     assert lines, verb.method
     for line in lines:
@@ -321,6 +350,7 @@ async def written_down(made: Stage, verb: Verb, fleet: Fleet) -> None:
         assert line["time"].endswith("Z")
     subject = verb.subject or made.foreign
     own = [line["result"] for line in lines if (line["action"], line["subject"]) == (verb.action, subject)]
+    own = [result.partition(":")[0] for result in own]  # what was done may follow
     assert own == ["began", "done"], (verb.method, lines)
 
 
@@ -342,8 +372,7 @@ async def plain_command(
     """Its exit code, and the last document that it prints."""
     assert made.demo.config is not None
     told = [made.foreign.partition("@")[0] if word == "FOREIGN" else word for word in words]
-    word = [] if command == "verify" else ["--confirm", NODE]
-    argv = ["--config", str(made.demo.config.path), "--read-only", command, *told, *word, "--json"]
+    argv = ["--config", str(made.demo.config.path), "--read-only", command, *told, "--confirm", NODE, "--json"]
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "k2tui", *argv), stdout=asyncio.subprocess.PIPE, env=env
     )

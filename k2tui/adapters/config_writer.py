@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from copy import deepcopy
+from errno import EACCES
 from pathlib import Path
 from tempfile import mkstemp
 from typing import Any
@@ -33,6 +34,7 @@ class TomlConfigWriter:
 
         table = profile_table(profile)
         self._refuse_masks(profile.name, table)
+        self._refuse_bytes(profile.name, table)
         data, text, document = self._read()
         path = ("profiles", profile.name)
         wanted = {key: table.get(key, {} if key in ("flags", "env") else None) for key in _KEYS}
@@ -135,6 +137,18 @@ class TomlConfigWriter:
                 exit_code=ExitCode.USAGE,
             )
 
+    def _refuse_bytes(self, name: str, table: Mapping[str, object]) -> None:
+        """What was typed as bytes that are no UTF-8 can be started, but stand in no TOML."""
+        odd = [where for where, value in _texts(table) if any("\ud800" <= char <= "\udfff" for char in value)]
+        if odd:
+            raise K2Error(
+                f"profile {name} can't be saved: {', '.join(odd)} has bytes that are no text in UTF-8",
+                code="no_text",
+                subject=name,
+                hint="a config is text: put the value into a file, or into the setup line of the server",
+                exit_code=ExitCode.USAGE,
+            )
+
     def _uneditable(self, why: str, lines: str) -> K2Error:
         return K2Error(
             f"{self._path} can't be changed by k2tui without touching more ({why}), and was left as it is",
@@ -151,11 +165,13 @@ class TomlConfigWriter:
         data = with_line_ends_of(before.decode("utf-8"), changed).encode("utf-8")
         target = Path(os.path.realpath(self._config.path))
         try:
+            was = target.stat()
+            if not was.st_mode & 0o222:  # a new file in its place would get around what its owner wants
+                raise PermissionError(EACCES, "it is read-only")
             descriptor, beside = mkstemp(prefix=f".{target.name}.k2tui-", dir=target.parent)
             try:
                 with os.fdopen(descriptor, "wb") as stream:
                     stream.write(data)
-                    was = target.stat()
                     with suppress(PermissionError):  # only root may give a file away
                         os.fchown(stream.fileno(), was.st_uid, was.st_gid)
                     os.fchmod(stream.fileno(), was.st_mode & 0o7777)

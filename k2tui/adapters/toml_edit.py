@@ -16,6 +16,7 @@ from k2tui.core.toml_lines import KeyPath, dotted
 from k2tui.core.toml_text import toml_value
 
 _LINE = re.compile(r"([^\n]*?)(\r?\n|\Z)")
+_LITERAL = re.compile(r"[^\x00-\x08\x0b-\x1f\x7f]*(?<!')")
 _BOM = "\ufeff"
 
 Plain = dict[str, Any]
@@ -33,14 +34,14 @@ def with_table(text: str, path: KeyPath, wanted: Mapping[str, object], spelled: 
     """
     try:
         document = tomlkit.parse(text)
+        for key, value in wanted.items():
+            if isinstance(value, Mapping):
+                _set_entries(document, (*path, key), value, spelled)
+            else:
+                _set(document, path, key, value)
+        return tomlkit.dumps(document)
     except TOMLKitError as error:
         raise UneditableError(str(error)) from error
-    for key, value in wanted.items():
-        if isinstance(value, Mapping):
-            _set_entries(document, (*path, key), value, spelled)
-        else:
-            _set(document, path, key, value)
-    return tomlkit.dumps(document)
 
 
 def table_text(path: KeyPath, table: Mapping[str, object]) -> str:
@@ -175,8 +176,9 @@ def _item(value: object) -> Item:
 
 
 def _written(value: object) -> str:
-    """The value as TOML; text with line breaks between literal quotes, where it has none of these."""
-    if isinstance(value, str) and "\n" in value and "'''" not in value and not value.endswith("'"):
+    """The value as TOML; text with line breaks between literal quotes, where it has none of these, and nothing that
+    must be escaped."""
+    if isinstance(value, str) and "\n" in value and "'''" not in value and _LITERAL.fullmatch(value):
         return f"'''\n{value}'''"
     return toml_value(value)
 

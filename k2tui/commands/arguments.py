@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from k2tui import __version__
+from k2tui.commands.bench_arguments import BENCH_ACTIONS, add_bench, with_action
 
 
 class UsageError(Exception):
@@ -39,15 +40,24 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _looking(commands)
     _changing(commands)
+    add_bench(
+        commands.add_parser("bench", help="measure tok/s, compare, and keep what was measured"),
+        as_json=_json,
+        seconds=_seconds,
+        count=_count,
+    )
     _config(commands)
     _app(commands)
     return parser
 
 
 def plain_names(words: Sequence[str]) -> list[str]:
-    """`flags SERVER --tp-size` as `flags SERVER tp-size`: an engine's flag is a name there, not an option."""
+    """What is meant by short forms: `bench SERVER` is `bench run SERVER`; and in `flags SERVER --tp-size` the engine's
+    flag is a name, not an option."""
     spoken = (at for at, word in enumerate(words) if not word.startswith("-") and words[at - 1 : at] != ["--config"])
     at = next(spoken, 0)
+    if list(words[at : at + 1]) == ["bench"]:
+        return with_action(words, at, BENCH_ACTIONS)
     if list(words[at : at + 1]) != ["flags"]:
         return list(words)
     own = ("--json", "--help")

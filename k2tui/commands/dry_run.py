@@ -8,6 +8,7 @@ from k2tui.commands.output import Output
 from k2tui.commands.undo import undo_of
 from k2tui.core.errors import ExitCode, K2Error
 from k2tui.core.preflight import Preflight, PreflightItem, SettingCheck, Weight
+from k2tui.core.printable import on_one_line
 from k2tui.core.run_words import command_of
 from k2tui.core.secrets import mask
 from k2tui.core.settings import LaunchProfile
@@ -41,7 +42,7 @@ async def dry_run(
         if output.as_json:
             output.json(plan_json(plan, view, look, away, own))
         else:
-            _tell(plan, view, look, away, own, output)
+            _tell(plan, change, view, look, away, own, output)
     return int(ExitCode.DONE)
 
 
@@ -134,15 +135,25 @@ def _item_json(item: PreflightItem) -> dict[str, object]:
     return {"name": item.name, "weight": item.weight.value, "text": item.text, "hint": item.hint}
 
 
+def _begun_from(plan: LaunchPlan, change: ProfileChange) -> str:
+    """What the difference is on top of."""
+    if change.run is not None:
+        return f"as run {change.run}"
+    if change.cmd is not None:
+        return "the command that --cmd gives"
+    return f"profile {plan.profile.name}"
+
+
 def _tell(
     plan: LaunchPlan,
+    change: ProfileChange,
     view: ServerView,
     look: Preflight | None,
     away: K2Error | None,
     own: LaunchProfile | None,
     output: Output,
 ) -> None:
-    output.line(f"{plan.server} on {plan.node}, profile {plan.profile.name}; nothing was done")
+    output.line(f"{plan.server} on {plan.node}, {_begun_from(plan, change)}; nothing was done")
     checks = {check.name: check for check in (plan.checks if look is None else look.checks or plan.checks)}
     settings = settings_of(plan, view, own)
     told = [one for one in settings if one.kind != " " or _matters(checks.get(one.name))]
@@ -152,7 +163,7 @@ def _tell(
         output.line(f"  {len(settings) - len(told)} flags and variables as they are")
     for name, value in (("cwd", plan.profile.cwd), ("setup", shown_setup(plan))):
         if value is not None:
-            output.line(f"  {name}: {value}")
+            output.line(f"  {name}: {on_one_line(value)}")
     output.line(f"  {plan.command}")
     if plan.replaces_run is not None:
         output.line(f"  stops run {plan.replaces_run} first")
@@ -177,9 +188,10 @@ def _matters(check: SettingCheck | None) -> bool:
 
 
 def _setting_line(setting: Setting, source: str | None, check: SettingCheck | None) -> str:
-    """`~ --mem-fraction-static 0.8 -> 0.9  (this change)  known`."""
+    """`~ --mem-fraction-static 0.8 -> 0.9  (this change)  known`; a variable is `NAME=value`."""
     value = f"{setting.old} -> {setting.new}" if setting.kind == "~" else (setting.new or setting.old or "")
-    parts = [f"{setting.kind} {setting.name} {value}".rstrip()]
+    between = "=" if setting.is_env else " "
+    parts = [on_one_line(f"{setting.kind} {setting.name}{between}{value}").rstrip()]
     parts += [f"({source})"] if source else []
     if check is not None:
         parts.append(check.text + (f"; {check.basis}" if check.basis and _matters(check) else ""))

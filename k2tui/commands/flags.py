@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import re
 
 from k2tui.commands.narrow import only_server
 from k2tui.commands.output import Output
@@ -14,6 +15,10 @@ from k2tui.core.engine_flags import release
 from k2tui.core.errors import ExitCode
 from k2tui.core.flag_report import FlagReport, report, reports, source_of
 
+_UNSET = "None"
+"""How Python's parsers write that there is no default: the engine chooses, or it is off."""
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+")
+_VARIABLE_NOTE = "it is written like a variable, and these are flags; k2tui restart SERVER --env NAME=VALUE sets one"
 CELL = 44
 """Characters of one cell of the table."""
 _TAKES = {Takes.SEVERAL: "…", Takes.MAYBE: "?"}
@@ -26,7 +31,7 @@ def main(args: argparse.Namespace, wires: Wires) -> int:
     output = Output(as_json=args.json)
     if args.name is None:
         return _all(build, output)
-    return _one(build, report(build, args.name), output)
+    return _one(report(build, args.name), output, asked=args.name)
 
 
 async def _installed(name: str, wires: Wires) -> Build:
@@ -44,14 +49,14 @@ def _all(build: Build, output: Output) -> int:
         return int(ExitCode.DONE)
     _head(build, output)
     rows = [
-        (f"--{one.name}", _type(one), _cut(one.default or ""), _cut(_says(one)), _cut(", ".join(one.choices or ())))
+        (f"--{one.name}", _type(one), _cut(_default(one) or ""), _cut(_says(one)), _cut(", ".join(one.choices or ())))
         for one in found
     ]
     output.table(("FLAG", "TYPE", "DEFAULT", "SAYS", "CHOICES"), rows)
     return int(ExitCode.DONE)
 
 
-def _one(build: Build, one: FlagReport, output: Output) -> int:
+def _one(one: FlagReport, output: Output, *, asked: str) -> int:
     if output.as_json:
         output.json(flag_json(one))
     else:
@@ -59,14 +64,14 @@ def _one(build: Build, one: FlagReport, output: Output) -> int:
             ("", f"--{one.name}: {one.status}"),
             ("use", one.replacement),
             ("type", _type(one) if one.takes is not None else None),
-            ("default", one.default),
+            ("default", _default(one)),
             ("choices", None if one.choices is None else ", ".join(one.choices)),
             ("also", ", ".join(f"--{name}" for name in one.aliases) or None),
             (
                 "effect",
                 {"none": "none in this version", "yes": "yes, it is looked at after a start"}.get(one.effect or ""),
             ),
-            ("note", one.note),
+            ("note", _VARIABLE_NOTE if one.status == "unknown" and _VARIABLE.fullmatch(asked) else one.note),
             ("help", one.help),
             ("source", one.source),
         )
@@ -104,6 +109,10 @@ def _head(build: Build, output: Output) -> None:
         output.line(f"modified: {', '.join(build.modified)}")
     if build.note is not None:
         output.line(build.note)
+
+
+def _default(one: FlagReport) -> str | None:
+    return None if one.default == _UNSET else one.default
 
 
 def _type(one: FlagReport) -> str:

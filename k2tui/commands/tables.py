@@ -97,6 +97,10 @@ def _server_note(server: ServerView, node: NodeView) -> str:
         return node.link.reason or f"{node.settings.name} is not connected"
     if launch is not None and launch.cause is not None:
         return launch.cause.line.strip()
+    planned, name = server.planned, server.settings.name
+    if planned is not None:
+        ways = f"k2tui resume {name} --continue ends it, --undo takes it back"
+        return f"a restart was interrupted: run {planned.run_id} never started; {ways}"
     trouble = None if serving is None else serving.bad_rank or serving.stuck
     if trouble is not None:
         return trouble

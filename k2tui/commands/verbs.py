@@ -21,6 +21,8 @@ from k2tui.core.verbs import Manner, OnFailure, ProfileChange, VerbEvent
 from k2tui.services.fleet import Fleet
 
 BAR_CELLS = 24
+_HALF_DONE = ("drain", "evidence", "stopping", "stopped", "seen", "rollback")
+"""The last step of a restart whose next run is planned and not begun."""
 STARTS = ("start", "restart", "undo")
 """Commands that end in a launch of their own choosing."""
 
@@ -55,7 +57,9 @@ async def _run(args: argparse.Namespace, names: Sequence[str], settings: Setting
         until_started = args.command in STARTS and args.no_wait
         if len(names) > 1:
             return await _several(args, fleet, names, change, output)
-        return await _stream(await _steps(args, fleet, names[0], change), output, until_started=until_started)
+        steps = await _steps(args, fleet, names[0], change)
+        plans = args.command in ("restart", "undo", "resume")
+        return await _stream(steps, output, until_started=until_started, plans=plans)
     finally:
         await fleet.close()
 
@@ -118,13 +122,22 @@ def _refuse_for_several(args: argparse.Namespace) -> None:
             raise _usage(f"{option} is for one server", "restart them one by one, or leave it out")
 
 
-async def _stream(steps: AsyncIterator[VerbEvent], output: Output, *, until_started: bool) -> int:
-    async for step in steps:
-        _tell(step, output)
-        if step.exit_code is not None:
-            return int(step.exit_code)
-        if until_started and step.type == "started":
-            return int(ExitCode.DONE)
+async def _stream(steps: AsyncIterator[VerbEvent], output: Output, *, until_started: bool, plans: bool) -> int:
+    """`plans`: a restart, whose next run is written down before anything is stopped."""
+    last: VerbEvent | None = None
+    try:
+        async for step in steps:
+            last = step
+            _tell(step, output)
+            if step.exit_code is not None:
+                return int(step.exit_code)
+            if until_started and step.type == "started":
+                return int(ExitCode.DONE)
+    except asyncio.CancelledError:
+        if plans and last is not None and last.type in _HALF_DONE:
+            ways = f"k2tui resume {last.server} --continue ends it, --undo takes it back"
+            output.aside(f"the restart of {last.server} is half done: {ways}")
+        raise
     return int(ExitCode.BAD)
 
 

@@ -38,10 +38,7 @@ from k2tui.core.failing import fail, suspected
 from k2tui.core.figures import whole
 from k2tui.core.findings import of_arguments, of_draft, of_port, of_remark
 from k2tui.core.launch import Launch, LaunchKind, LaunchPhase, Suspect, Traffic
-from k2tui.core.movement import OVER, cause_of, marked, move_to, reach
-
-ONLY_RANK = "rank 0"
-"""The name of the one rank of a server that prints none; workers without a number go by their process."""
+from k2tui.core.movement import ONLY_RANK, OVER, cause_of, marked, move_to, reach
 
 _ALIVE_AFTER_S = 30.0
 _ENCODER_ONLY = "encoder_only"

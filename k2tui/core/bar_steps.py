@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from k2tui.core.facts import BarDrawn
 from k2tui.core.launch import BAR_POINTS, Bar, Launch, LaunchPhase, Mark, Progress
 from k2tui.core.movement import OVER, marked, move_to
+
+if TYPE_CHECKING:
+    from k2tui.core.facts import BarDrawn
 
 _BARS = 64
 _WEIGHT_UNITS = frozenset(("shards", "tensors", "groups"))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from k2tui.core.activity import Moving, RankActivity
-from k2tui.core.advance import ONLY_RANK
 from k2tui.core.figures import whole
 from k2tui.core.launch import Launch, LaunchPhase
+from k2tui.core.movement import ONLY_RANK
 
 READS_BYTES_PER_S = 1e6
 """A rank that reads less does not load: polling a pipe or a socket costs some kilobytes."""

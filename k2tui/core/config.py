@@ -12,6 +12,7 @@ from k2tui.core import config_checks as check
 from k2tui.core.config_alerts import alert_keys, read_alerts
 from k2tui.core.config_checks import UnfitError
 from k2tui.core.config_findings import Findings, Schema, listed, nearest, shown
+from k2tui.core.config_matrix import MATRIX, check_matrix, read_matrix
 from k2tui.core.config_profiles import PROFILE, check_profiles, engine_said, read_profile
 from k2tui.core.keymap import ACTIONS, Action, clashes, moved
 from k2tui.core.settings import NodeSettings, ProfileSettings, ServerSettings, Settings
@@ -54,12 +55,13 @@ _SERVER: Schema = {
 }
 _FIELDS: Mapping[str, str] = {"drain": "drain_s"}
 """Keys of a server whose setting has its unit in the name."""
-_NAMED: Mapping[str, Schema] = {"nodes": _NODE, "servers": _SERVER, "profiles": PROFILE}
+_NAMED: Mapping[str, Schema] = {"nodes": _NODE, "servers": _SERVER, "profiles": PROFILE, "matrix": MATRIX}
 _RESERVED: Mapping[str, Mapping[str, str]] = {
-    "": {"matrix": _NOT_YET, "jobs": _NOT_YET},
+    "": {"jobs": _NOT_YET},
     "nodes": {},
     "servers": {"nodes": 'node = "NAME": nodes is reserved for one server over several nodes'},
     "profiles": {"capture": _NOT_YET},
+    "matrix": {},
 }
 
 
@@ -115,6 +117,10 @@ def settings_from(
         )
         for name, table in named["servers"].items()
     }
+    matrices = {name: read_matrix(findings, name, table) for name, table in named["matrix"].items()}
+    server_names, profile_names = _names(document, "servers", servers), _names(document, "profiles", profiles)
+    for matrix in matrices.values():
+        check_matrix(findings, matrix, servers, server_names, profile_names)
     alerts = read_alerts(findings, document.get("alerts", {}))
     keys = _keys(findings, document.get("keys", {}), actions)
     findings.raise_if_any()
@@ -129,6 +135,7 @@ def settings_from(
         servers=MappingProxyType(servers),
         profiles=MappingProxyType(profiles),
         alerts=alerts,
+        matrices=MappingProxyType(matrices),
         keys=MappingProxyType(keys),
     )
 

@@ -182,6 +182,24 @@ def duration(value: object) -> float:
     return float(int(found[1]) * _SECONDS[found[2]])
 
 
+def limit(value: object) -> float:
+    """`6m`: a duration in seconds that is not none."""
+    if (found := duration(value)) <= 0:
+        raise UnfitError('a TIME above 0 in quotes, such as "6m" (30s, 5m, 1h, 1d)')
+    return found
+
+
+def whole(lowest: int, highest: int) -> Reader:
+    """A whole number in a range, its ends included."""
+
+    def read(value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= highest:
+            raise UnfitError(f"a whole number from {lowest} to {highest}")
+        return value
+
+    return read
+
+
 def image(value: object) -> str:
     """The name of a container image: one word that docker can't take for an option."""
     if not isinstance(value, str) or _IMAGE.fullmatch(value) is None:

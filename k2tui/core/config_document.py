@@ -12,7 +12,7 @@ from k2tui.core.config_alerts import alerts_document
 from k2tui.core.flags import arguments
 from k2tui.core.profiles import command_text, resolve
 from k2tui.core.secrets import MASK, is_secret_name, mask, masked_argv, masked_env
-from k2tui.core.settings import NodeSettings, ProfileSettings, ServerSettings, Settings
+from k2tui.core.settings import MatrixSettings, NodeSettings, ProfileSettings, ServerSettings, Settings
 
 _LONG_COMMAND = 100
 """Characters of a command that still read well on one line."""
@@ -36,6 +36,7 @@ def document_of(settings: Settings) -> dict[str, Any]:
     document["nodes"] = {name: _table(node) for name, node in settings.nodes.items()}
     document["servers"] = {name: _server(server) for name, server in settings.servers.items()}
     document["profiles"] = {name: _table(profile) for name, profile in settings.profiles.items()}
+    document["matrix"] = {name: _matrix(matrix) for name, matrix in settings.matrices.items()}
     return {key: value for key, value in document.items() if value != {}}
 
 
@@ -122,6 +123,16 @@ def _server(server: ServerSettings) -> dict[str, Any]:
     if server.drain_s:
         found["drain"] = duration_text(server.drain_s)
     return {key: value for key, value in found.items() if value is not None}
+
+
+def _matrix(matrix: MatrixSettings) -> dict[str, Any]:
+    found = {
+        field.name: dict(value) if isinstance(value := getattr(matrix, field.name), Mapping) else value
+        for field in fields(matrix)
+        if field.name not in ("name", "launch_limit_s")
+    }
+    found["launch_limit"] = duration_text(matrix.launch_limit_s)
+    return {key: value for key, value in found.items() if value not in (None, (), {})}
 
 
 def _masked_profile(table: Mapping[str, Any]) -> dict[str, Any]:

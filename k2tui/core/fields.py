@@ -95,6 +95,8 @@ SERVER_FIELDS: Mapping[str, str] = {
     "ttft": "time to the first token, p95 (ms)",
     "itl": "time between tokens, p95 (ms)",
     "e2e": "time of a whole request, p95 (ms)",
+    "base": "its base: one stream, as it was measured (tok/s)",
+    "of_base": "what its only stream gets now, of its base (%)",
     "up": "since it is ready, or its launch began (s)",
     "load": "mean load of its GPUs (%)",
     "age": "since its process was looked at (s)",
@@ -217,14 +219,29 @@ def server_fields(
         user=None if found is None else found.process.user,
         age=None if server.seen_at is None else max(0.0, now - server.seen_at),
         up=None if wall is None else up_s(server, node, wall),
+        base=None if server.base is None else server.base.decode_tps,
     )
     serving = server.serving
     if serving is not None and now - serving.at <= PERIODS_GONE * serving_period_s(serving):
-        fields.update(_serving(serving))
+        fields.update(_serving(serving), of_base=of_base(server, serving))
     mine = gpus_of(server, node)
     if node.reading.gpus_at is not None and now - node.reading.gpus_at <= believed_s and mine:
         fields.update(_gpus_together(node, mine, whole=False))
     return fields
+
+
+def of_base(server: ServerView, serving: ServingReading) -> float | None:
+    """Percent of its base that the only stream of a server gets now.
+
+    None without a base of one stream, with more streams or none, while it computes more of prompts than of answers, and
+    while it is being measured.
+    """
+    base, rate = None if server.base is None else server.base.decode_tps, serving.decode_tokens_per_s
+    if not base or rate is None or serving.running != 1 or server.bench is not None:
+        return None
+    if serving.prefill_tokens_per_s is not None and serving.prefill_tokens_per_s > rate:
+        return None
+    return 100.0 * rate / base
 
 
 def gpus_of(server: ServerView, node: NodeView) -> Sequence[GpuReading]:

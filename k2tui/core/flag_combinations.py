@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -42,7 +43,7 @@ class Asked:
         if not self.has(name):
             return default
         text = self.value(name) or ""
-        return int(text) if text.lstrip("-").isdecimal() and len(text) < 12 else None
+        return int(text) if re.fullmatch(r"-?[0-9]{1,11}", text) else None
 
     def ranks(self, engine: str) -> int | None:
         """How many GPUs it takes on all nodes together; None where that can't be read."""

@@ -82,6 +82,11 @@ def processes_on(reading: NodeReading, gpu: GpuReading) -> tuple[GpuProcess, ...
     return tuple(sorted(found, key=lambda process: -(process.memory_mib or 0.0)))
 
 
+def has_unlisted(reading: NodeReading) -> bool:
+    """Memory of a GPU is held, and no process of it is listed."""
+    return any((gpu.memory_used_mib or 0.0) > HELD_MIB and not processes_on(reading, gpu) for gpu in reading.gpus)
+
+
 def is_free(reading: NodeReading, gpu: GpuReading) -> bool | None:
     """Nobody uses it: no load, next to no memory held, no process listed. None when its figures do not say."""
     if gpu.fault is not None or gpu.mig:

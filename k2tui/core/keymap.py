@@ -19,7 +19,7 @@ class Action:
     meaning: str
     """One sentence for help and the palette."""
     scope: str = "anywhere"
-    """anywhere | server | runs | log | plot | sheet: where it acts."""
+    """anywhere | server | rows | benches | log | plot | sheet: where it acts."""
     command: str = ""
     """Its word after `:`; empty: the last part of the id."""
 
@@ -44,6 +44,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("app.leave", ("ctrl+q", "ctrl+c"), "quit", "Quit, also in the middle of typing"),
     Action("go.home", ("1",), "home", "Go to the box or fleet screen"),
     Action("go.log", ("l", "2"), "log", "Go to the log of the selected server", "server"),
+    Action("go.benches", ("3",), "benchmarks", "Go to the benchmarks: what was measured, side by side and over time"),
     Action("go.events", ("5",), "events", "Go to the list of what happened"),
     Action(
         "go.gpus", ("6",), "GPUs", "Go to all GPUs of all nodes: free ones, hot ones, what holds them", command="gpus"
@@ -75,7 +76,23 @@ ACTIONS: tuple[Action, ...] = (
     Action("server.verify", ("v",), "verify", "Look now at every effect that its flags ask for", "server"),
     Action("server.runs", ("H",), "runs", "Show its runs: what was tried, how long it took, what was proved", "server"),
     Action(
-        "runs.compare", ("c",), "compare", "Compare the two marked runs, or the selected one with the newest", "runs"
+        "rows.compare",
+        ("c",),
+        "compare",
+        "Compare the two marked rows, or the selected one with the newest run or the base",
+        "rows",
+    ),
+    Action("bench.quick", ("b",), "bench", "Measure its tok/s now: a quick figure of one stream", "server", "bench"),
+    Action(
+        "bench.choose",
+        ("B",),
+        "measure",
+        "Choose what to measure: quick, sweep, prefill, full run, A/B of profiles, matrix",
+        "server",
+        "measure",
+    ),
+    Action(
+        "bench.base", ("=",), "base", "Make the selected benchmark the base of its server, or take that back", "benches"
     ),
     Action("server.stop", ("s",), "stop", "Stop the selected server, after a question", "server"),
     Action(

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from k2tui.core.clock import is_yearless
-from k2tui.core.facts import Line
 from k2tui.core.launch import Cause, Launch, LaunchKind, LaunchPhase, Mark, PhaseSpan
+
+if TYPE_CHECKING:
+    from k2tui.core.facts import Line
 
 OVER = (LaunchKind.CRASHED, LaunchKind.MISCONFIGURED, LaunchKind.STOPPED)
 """Kinds that nothing of the same start comes after."""
+ONLY_RANK = "rank 0"
+"""The name of the one rank of a server that prints none; workers without a number go by their process."""
 BACK_S = 300.0
 """Lines of several processes are out of order by less; beyond it a clock was set, or a stamp is not true."""
 _MARKS_BACK = 3

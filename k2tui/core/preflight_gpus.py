@@ -95,9 +95,8 @@ def gpu_items(
     names = set(names_of(indices, reading))
     kind = f" {_short(next(iter(names)))}" if len(names) == 1 else ""
     plural = "" if len(gpus) == 1 else "s"
-    return (
-        PreflightItem("gpus", Weight.FINE, f"{len(gpus)}{kind} GPU{plural} {'is' if len(gpus) == 1 else 'are'} free"),
-    )
+    are = "will be" if replaces is not None else "is" if len(gpus) == 1 else "are"
+    return (PreflightItem("gpus", Weight.FINE, f"{len(gpus)}{kind} GPU{plural} {are} free"),)
 
 
 def _first(indices: Sequence[int], asked: Asked, engine: str) -> Sequence[int]:

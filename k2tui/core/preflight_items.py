@@ -37,6 +37,10 @@ def port_items(look: NodeLook, port: int, inner: Mapping[int, str], replaces: Ru
 def _port(look: NodeLook, port: int, what: str, replaces: Run | None) -> PreflightItem:
     name = f"port {port}" + (f" ({what})" if what else "")
     hint = "stop that, or give this server another port"
+    if not 0 < port < 65536:
+        return PreflightItem(
+            "port", Weight.BLOCK, f"{name} is none: ports are 1 to 65535", "give this server another port"
+        )
     if port not in look.ports:
         return PreflightItem("port", Weight.UNKNOWN, f"{name} not looked at")
     holder = look.ports[port]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
@@ -147,6 +148,7 @@ def resolved(
     """The same as `resolve`, with who gave what."""
     change = change or ProfileChange()
     begun = _begun(settings, profile_name, server, change, runs)
+    _refuse_another_port(change, server)
     draft = _changed(begun.stages[-1][1], change, server.engine, begun.what, build)
     stages = [*begun.stages, (CHANGE, draft)]
     parts, env = draft.arguments, dict(draft.env)
@@ -247,6 +249,19 @@ def _begun(
     return _Begun(name, f"profile {name}", stages, server.setup, server.cwd)
 
 
+def _refuse_another_port(change: ProfileChange, server: ServerSettings) -> None:
+    """A change of the port would be passed over without a word: the server's own comes last."""
+    asked = [value for name, value in change.set.items() if identity(name) == "port"]
+    if server.port is not None and asked and asked[-1] != str(server.port):
+        raise K2Error(
+            f"{server.name} has its port {server.port} from [servers.{server.name}], which a start does not change",
+            code="bad_change",
+            subject=server.name,
+            hint=f"change port in [servers.{server.name}], and start k2tui again",
+            exit_code=ExitCode.USAGE,
+        )
+
+
 def _without_added(env: Mapping[str, str], run: Run, server: ServerSettings) -> dict[str, str]:
     """A run's variables without what k2tui and the server gave it: they give it again, as they are now."""
     added = added_env(replace(server, gpus=run.gpus))
@@ -301,7 +316,8 @@ def _changed(draft: Draft, change: ProfileChange, engine: str, what: str, build:
     """The draft (of `what`) with an operator's change for one start."""
     for name in change.unset:
         if not draft.has(name):
-            raise _bad_change(f"{what} has no {name} to unset", f"it has {', '.join(draft.names())}")
+            near = difflib.get_close_matches(name, draft.names(), n=3, cutoff=0.5) or draft.names()[:12]
+            raise _bad_change(f"{what} has no {name} to unset", f"it has {', '.join(near)}")
     flags: dict[str, FlagValue] = {}
     for name, text in change.set.items():
         if FLAG_NAME.fullmatch(normal(name)) is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from k2tui.core.effects.checks import ENVIRONMENT, VALUE
+from k2tui.core.printable import on_one_line
 from k2tui.core.runs import Run
 from k2tui.core.settings_between import Setting, settings_between
 from k2tui.core.verdicts import Effect, Outcome
@@ -32,6 +33,10 @@ def difference_words(old: Command, new: Command, known: Collection[str] = ()) ->
 
 def setting_words(setting: Setting) -> str:
     """One of them: `+` came, `-` went, `~` has another value."""
+    return on_one_line(_setting_words(setting))
+
+
+def _setting_words(setting: Setting) -> str:
     name, between = f"{setting.kind}{setting.name}", "=" if setting.is_env else " "
     if setting.kind == "-":
         return name

@@ -65,7 +65,7 @@ class Run:
     setup: str | None = None
     """Secrets masked."""
     why: str = "start"
-    """start | restart | try | undo | rollback | adopt."""
+    """start | restart | try | undo | rollback | adopt | matrix | ab."""
     replaces: str | None = None
     """Id of the run that it was to follow; None for a first start."""
     is_planned: bool = False

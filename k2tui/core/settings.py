@@ -102,6 +102,30 @@ class AlertSettings:
 
 
 @dataclass(frozen=True)
+class MatrixSettings:
+    """An unattended series of restarts over flags and variables."""
+
+    name: str
+    server: str
+    profile: str | None = None
+    """What the combinations are put on top of; None: the server's own."""
+    env: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Variable to its values; an empty value leaves it out."""
+    flags: Mapping[str, tuple[FlagValue, ...]] = field(default_factory=dict)
+    """Flag to its values; False leaves it out."""
+    profiles: tuple[str, ...] = ()
+    """Whole profiles to compare, instead of one with combinations."""
+    restarts: int = 3
+    launch_limit_s: float = 360.0
+    leave: str = "as-found"
+    """as-found | best."""
+    prescreen: bool = False
+    """Look at each NCCL setting with a small all-reduce first, without loading weights."""
+    max_tokens: int = 256
+    repeats: int = 3
+
+
+@dataclass(frozen=True)
 class Settings:
     """Everything of one config file, checked."""
 
@@ -120,6 +144,7 @@ class Settings:
     servers: Mapping[str, ServerSettings] = field(default_factory=dict)
     profiles: Mapping[str, ProfileSettings] = field(default_factory=dict)
     alerts: AlertSettings = AlertSettings()
+    matrices: Mapping[str, MatrixSettings] = field(default_factory=dict)
     keys: Mapping[str, str] = field(default_factory=dict)
     """Action id to key, only those that the operator moved."""
 

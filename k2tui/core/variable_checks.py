@@ -83,11 +83,12 @@ def _value(variable: Variable, value: str, ranks: int | None) -> Iterator[Settin
     match variable.reads:
         case Reads.SWITCH if is_nccl and not value[0].isdigit():
             yield SettingCheck(name, Weight.WARN, f"{_cut(value)} is read as 0: give 0 or 1", _PARAM)
-        case Reads.NUMBER if not re.fullmatch(r"[+-]?(?:0[xX][0-9a-fA-F]+|\d+)", value):
+        case Reads.NUMBER if not re.fullmatch(r"[+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+)", value):
             text = f"{_cut(value)} is no whole number"
             yield SettingCheck(name, Weight.WARN, text, f"{_PARAM}: it is read as 0" if is_nccl else "")
         case Reads.NUMBER:
-            number = int(value, 0) if value.lstrip("+-")[:2] in ("0x", "0X") else int(value)
+            digits = value[:40]  # more of them are as far outside, and the longest can't be read at all
+            number = int(digits, 0) if digits.lstrip("+-")[:2] in ("0x", "0X") else int(digits)
             low, high = variable.low, variable.high
             if (low is not None and number < low) or (high is not None and number > high):
                 span = f"{low} to {high}" if high is not None else f"{low} or more"

@@ -46,7 +46,7 @@ class Manner:
     """How long running requests may go on before the stop; 0: none."""
     on_failure: OnFailure = OnFailure.ASK
     why: str = "restart"
-    """start | restart | try | undo | rollback | adopt: written into the run."""
+    """start | restart | try | undo | rollback | adopt | matrix | ab: written into the run."""
     force: bool = False
     """Go on where the preflight says that it must fail."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from k2tui.core.builds import Build
 from k2tui.core.found import FoundServer, NodeProcess
@@ -15,6 +16,10 @@ from k2tui.core.serving import ServingReading
 from k2tui.core.settings import NodeSettings, ServerSettings
 from k2tui.core.surroundings import NOTHING_KNOWN, Surroundings
 from k2tui.core.verdicts import Effect
+
+if TYPE_CHECKING:
+    from k2tui.core.benching.live import BenchLive
+    from k2tui.core.benching.result import BenchResult
 
 
 class ServerStatus(Enum):
@@ -117,3 +122,9 @@ class ServerView:
     """The engine as it is installed for it; None until it was read."""
     disagreement: str | None = None
     """Where its witnesses contradict each other, in one sentence; None while they do not."""
+    bench: BenchLive | None = None
+    """The benchmark that goes on now; None while none does."""
+    last_bench: BenchResult | None = None
+    """The newest benchmark of it that this side remembers."""
+    base: BenchResult | None = None
+    """What the operator made its base: shown beside its live tok/s."""

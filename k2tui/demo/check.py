@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from k2tui.adapters.scripts import script
+from k2tui.core.benching.plan import BenchPlan
+from k2tui.core.benching.result import BenchResult
+from k2tui.core.benching.words import headline
 from k2tui.core.errors import ExitCode, K2Error
 from k2tui.core.intake import LogIntake
 from k2tui.core.launch import LaunchPhase, Progress
@@ -29,6 +32,7 @@ PACE_AGAIN = 0.05
 """Of the starts after the first: what they show is not how long a load takes."""
 BAD_FLAG = "no-such-flag"
 PROOF_S = 5.0
+QUICK = BenchPlan(max_tokens=64, repeats=2)
 PATIENCE_S = 15.0
 """The longest silence of any step on a busy machine."""
 POLL_S = 0.02
@@ -111,6 +115,7 @@ class _Journey:
             ("reasoning parser gone: said beforehand", self._without),
             ("reasoning parser back: effect proved", self._with),
             ("bad flag refused; forced: rolled back", self._bad_flag),
+            ("quick benchmark: every token counted", self._bench),
             ("stopped, nothing left", self._stop),
         )
 
@@ -290,6 +295,18 @@ class _Journey:
     ) -> AsyncIterator[VerbEvent]:
         manner = Manner(on_failure=on_failure, force=force)
         return self._fleet.restart(SERVER, change, confirm=NODE, manner=manner)
+
+    async def _bench(self) -> str:
+        """A figure, and the server's own counters agree with it; how late this machine wakes up is not looked at."""
+        result: BenchResult | None = None
+        async for event in self._fleet.bench(SERVER, QUICK):
+            result = event.result or result
+        if result is None or result.error is not None or result.decode_tps is None:
+            raise Failed("there is no figure" if result is None else result.error or "there is no figure")
+        counted = next(gate for gate in result.gates if gate.id == "G1")
+        if not counted.ok:
+            raise Failed(f"G1: {counted.reason}")
+        return f"{headline(result)}; {counted.reason}"
 
     async def _stop(self) -> str:
         text = ""

@@ -49,10 +49,13 @@ class DemoFleet:
         up: bool = True,
         version: str | None = None,
         verify_max_s: float = 20.0,
+        rate: float | None = None,
     ) -> None:
         """`fault`, `pace`, `version`: None = K2_DEMO_FAULT, K2_DEMO_PACE, K2_DEMO_SGLANG, or nothing special.
 
         A fault is the engines' (demo/engine/knobs.py) or the first node's (demo/faults.py).
+
+        `rate`: tok/s of one stream; None: as the pace has it.
 
         `up`: some servers run (and one has crashed) when it opens. `root`: a directory of the caller's, kept.
         """
@@ -62,7 +65,7 @@ class DemoFleet:
             if fault is None:
                 engine_fault = told.fault
             engine = None if engine_fault is None else str(engine_fault)
-            self.told = NodeKnobs(pace=told.pace if pace is None else pace, fault=engine)
+            self.told = NodeKnobs(pace=told.pace if pace is None else pace, fault=engine, rate=rate or told.rate)
             self.scene = scene(nodes, up=up)
         except ValueError as error:
             raise K2Error(str(error), code="usage", exit_code=ExitCode.USAGE) from None
@@ -121,7 +124,7 @@ class DemoFleet:
 
     def tell(self, node: str, *, pace: float | None = None, fault: str | None = None, traffic: int = 0) -> None:
         """What the engines that start on this node from now on are told."""
-        self.layout.tell(node, NodeKnobs(self.told.pace if pace is None else pace, fault, traffic))
+        self.layout.tell(node, NodeKnobs(self.told.pace if pace is None else pace, fault, traffic, self.told.rate))
 
     def break_node(self, node: str, fault: NodeFault) -> None:
         """Let this be wrong with a node from now on."""

@@ -50,6 +50,7 @@ class NodeKnobs:
     pace: float = 1.0
     fault: str | None = None
     traffic: int = 0
+    rate: float | None = None
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,7 @@ class Layout:
             knobs.PACE: str(told.pace),
             knobs.FAULT: told.fault or "",
             knobs.TRAFFIC: str(told.traffic),
+            knobs.RATE: "" if told.rate is None else str(told.rate),
         }
         lines = "".join(f': "${{{name}={value}}}"\nexport {name}\n' for name, value in values.items())
         path = self.node(name) / "demo.env"

@@ -27,6 +27,7 @@ class DemoModel:
     """What the engine claims to load; the files have a few kB each."""
     context_length: int
     eos_token_id: int
+    hidden_size: int
     quantization: str | None = None
 
 
@@ -39,6 +40,7 @@ KIMI = DemoModel(
     weights_gb=594.0,
     context_length=262_144,
     eos_token_id=163_586,
+    hidden_size=7168,
     quantization="compressed-tensors",
 )
 QWEN = DemoModel(
@@ -50,6 +52,7 @@ QWEN = DemoModel(
     weights_gb=65.5,
     context_length=40_960,
     eos_token_id=151_645,
+    hidden_size=5120,
 )
 MODELS = (KIMI, QWEN)
 
@@ -96,6 +99,7 @@ def _config(model: DemoModel) -> dict[str, Any]:
         "architectures": [model.architecture],
         "model_type": model.model_type,
         "num_hidden_layers": model.layers,
+        "hidden_size": model.hidden_size,
         "max_position_embeddings": model.context_length,
         "eos_token_id": model.eos_token_id,
         "torch_dtype": "bfloat16",

@@ -1,6 +1,7 @@
 # rank_env RUNDIR NAME...: the processes of a run that do the work, and what these variables are in the environment of each;
 # of NAME with an @ in front only whether it is set, since its value is a secret. Lines for core/effects/on_node.py:
-# "rank PID TITLE", "set PID NAME VALUE", "unset PID NAME", "dark PID" (its environment can't be read); then k2end.
+# "rank PID TITLE", "set PID NAME VALUE", "unset PID NAME", "dark PID" (its environment can't be read); then k2end. Of a VALUE
+# the first 400 bytes, a line break in it as the byte 1, other bytes below the blank as tabs.
 # Changes nothing. It comes behind runs.sh and container.sh.
 export LC_ALL=C
 dir=$1
@@ -20,13 +21,12 @@ for pid in $K2_MEMBERS; do
 done
 # an engine without workers of its own is its own rank
 ranks=${ranks:-${alone:-$S_CHILD}}
-tab=$(printf '\t')
 for pid in $ranks; do
   k2_stat "$pid" || continue
   k2_command "$pid"
   printf 'rank %s %s\n' "$pid" "$K2_COMMAND"
   # a process that wrote its title over its environment has none left: no variable begins the file
-  environ=$(tr '\000-\037' '\n\t' 2>/dev/null <"/proc/$pid/environ")
+  environ=$(tr '\000\012\001-\011\013-\037' '\n\001\t' 2>/dev/null <"/proc/$pid/environ")
   case $environ in
     *=*) ;;
     *)
@@ -40,7 +40,7 @@ for pid in $ranks; do
       =*)
         value=${value#=}
         case $name in @*) value='***' ;; esac
-        printf 'set %s %s %s\n' "$pid" "${name#@}" "$(printf '%s' "$value" | tr "$tab" ' ' | cut -c 1-400)"
+        printf 'set %s %s %s\n' "$pid" "${name#@}" "$(printf '%s' "$value" | cut -b 1-400)"
         ;;
       *) printf 'unset %s %s\n' "$pid" "${name#@}" ;;
     esac

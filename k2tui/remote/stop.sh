@@ -10,7 +10,8 @@ dir=$1 grace=$2 who=$3 port=$4 quit_s=$5
 say() { printf '%s\n' "$*"; }
 began=$(date +%s)
 k2_read_state "$dir" || { say "absent $dir"; say k2end; exit 0; }
-printf '%s %s\n' "$began" "$who" >"$dir/stop.tmp" 2>/dev/null && mv -f "$dir/stop.tmp" "$dir/stop" # first: no restart from here on
+written=
+{ printf '%s %s\n' "$began" "$who" >"$dir/stop.tmp" && mv -f "$dir/stop.tmp" "$dir/stop" && written=1; } 2>/dev/null # first: no restart from here on
 if [ "$S_BOOT" != "$K2_BOOT" ]; then
   say rebooted
   say k2end
@@ -45,6 +46,8 @@ foreign "$S_SUP" "$S_SUP_TICKS" supervisor
 foreign "$S_CHILD" "$S_CHILD_TICKS" server
 if k2_left "$dir"; then
   [ -n "$K2_SUP" ] || say unsupervised
+  # on a full disk a signal tells the supervisor, who would take the end for a crash
+  if [ -z "$written" ] && [ -n "$K2_SUP" ]; then kill -s TERM "$S_SUP" 2>/dev/null; fi
   termed='' termed_rest='' quit='' killed='' contained='' rounds=0
   until=$((began + grace)) last=$((began + grace + kill_s)) t=$began
   while k2_left "$dir"; do

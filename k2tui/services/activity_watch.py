@@ -9,7 +9,6 @@ from k2tui.core.activity import Look, Moving, moving, parse
 from k2tui.core.launch import Launch, LaunchKind, LaunchPhase
 from k2tui.core.link import LinkPhase
 from k2tui.core.runs import Run
-from k2tui.core.verdict import silence_s
 from k2tui.services.doors import Clock, NodeLink, Script
 from k2tui.services.tasks import ended
 
@@ -67,6 +66,8 @@ class ActivityWatch:
             return None
         if launch.kind not in (LaunchKind.LOADING, LaunchKind.HUNG) or launch.phase.order >= LaunchPhase.READY.order:
             return None
+        from k2tui.core.verdict import silence_s  # noqa: PLC0415  keeps the first paint cheap
+
         quiet_s = silence_s(launch, log_now)
         if launch.quiet_since is None or quiet_s is None or quiet_s < SILENT_S:
             return None

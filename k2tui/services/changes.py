@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from k2tui.core.builds import Build
 from k2tui.core.errors import ExitCode, K2Error, no_such
-from k2tui.core.preflight import Preflight
-from k2tui.core.preflight_gpus import names_of
-from k2tui.core.run_profile import merged
 from k2tui.core.runs import Run
-from k2tui.core.saved_profile import saved_profile
 from k2tui.core.settings import LaunchProfile, ProfileSettings, ServerSettings, Settings
 from k2tui.core.verbs import LaunchPlan, Manner, ProfileChange, VerbEvent
-from k2tui.services.adopting import Adopting, adopted
-from k2tui.services.builds import BuildReader
 from k2tui.services.doors import BuildHistory, Clock, ConfigWriter, RunHistory, Script
-from k2tui.services.foreign_stop import ForeignStopper, stop_foreign_script
 from k2tui.services.gate import Gate
-from k2tui.services.launching import Verbs
-from k2tui.services.merging import merged_steps
-from k2tui.services.planning import Planning
-from k2tui.services.preflight import preflight
 from k2tui.services.rooms import Room
 from k2tui.services.server_watch import ServerWatch
-from k2tui.services.verb_tools import Tools
+
+if TYPE_CHECKING:
+    from k2tui.core.preflight import Preflight
+    from k2tui.services.builds import BuildReader
+    from k2tui.services.launching import Verbs
+    from k2tui.services.planning import Planning
 
 Steps = AsyncIterator[VerbEvent]
+PROCESSES_LIMIT_S = 5.0
+"""For the driver's list of who holds its GPUs: nvidia-smi takes a second or two where there are eight."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +60,18 @@ class Changes:
         self._configured = configured
         self._kept: dict[str, tuple[Run, ...]] = {}
         """What this side remembers of a server's runs, once it was asked for."""
-        self._readers = {
-            name: BuildReader(room.link, doors.script, doors.builds, room.settings.host) for name, room in rooms.items()
-        }
-        self._planning = Planning(
-            settings,
-            watches,
+        self._readers: dict[str, BuildReader] = {}
+        """By node, once its engine was asked for."""
+
+    @cached_property
+    def _planning(self) -> Planning:
+        from k2tui.core.preflight_gpus import names_of  # noqa: PLC0415  the first paint plans nothing
+        from k2tui.services.planning import Planning  # noqa: PLC0415  as above
+
+        rooms = self._rooms
+        return Planning(
+            self._settings,
+            self._watches,
             link=lambda node: rooms[node].link,
             gpu_names=lambda server: names_of(server.gpus, rooms[server.node].watch.reading),
             kept_runs=lambda name: self._kept.get(name, ()),
@@ -103,10 +108,10 @@ class Changes:
         """Stop it if it runs, then start it."""
         return self._verbs(name).restart(self.plan(name, change), confirm=confirm, verify=verify, manner=manner)
 
-    def stop(self, name: str, *, confirm: str | None) -> Steps:
-        """Stop it; done when no process of it is left."""
+    def stop(self, name: str, *, confirm: str | None, evidence: bool = False) -> Steps:
+        """Stop it; done when no process of it is left. `evidence`: keep it, also where nothing looks wrong."""
         due = self.confirm_sentence(name)
-        return self._verbs(name).stop(confirm_needed=due, confirm=confirm)
+        return self._verbs(name).stop(confirm_needed=due, confirm=confirm, evidence=evidence)
 
     def verify(self, name: str) -> Steps:
         """Look at every effect that its flags ask for, now."""
@@ -143,6 +148,8 @@ class Changes:
             verb = verbs.restart(plan, confirm=given, verify=True, manner=manner)
             steps[name] = _told_to_the_end(name, told(name, verb))
         if parallel:
+            from k2tui.services.merging import merged_steps  # noqa: PLC0415  seldom needed
+
             async for event in merged_steps(steps.values()):
                 yield event
             return
@@ -154,6 +161,9 @@ class Changes:
 
     def adopt(self, name: str, *, confirm: str | None) -> Steps:
         """Write a found server into the config, stop it by its identity, and start it as one of ours."""
+        from k2tui.services.adopting import Adopting, adopted  # noqa: PLC0415  seldom needed
+        from k2tui.services.foreign_stop import ForeignStopper, stop_foreign_script  # noqa: PLC0415  as above
+
         watch = self._watch(name)
         room = self._rooms[watch.settings.node]
 
@@ -173,6 +183,8 @@ class Changes:
 
     async def save_profile(self, name: str, change: ProfileChange, *, as_name: str, use: bool) -> str:
         """Write a server's configuration with this change into the config as [profiles.AS_NAME]; its file's path."""
+        from k2tui.core.saved_profile import saved_profile  # noqa: PLC0415  seldom needed
+
         server, writer = self._watch(name).settings, self._doors.config
         if writer is None:
             raise K2Error(
@@ -195,6 +207,8 @@ class Changes:
 
     async def runs(self, name: str) -> tuple[Run, ...]:
         """Every run of a server that the node or this side remembers, newest first."""
+        from k2tui.core.run_profile import merged  # noqa: PLC0415  not needed for the first paint
+
         watch = self._watch(name)
         host = self._rooms[watch.settings.node].settings.host
         if name not in self._kept and self._doors.kept_runs is not None:
@@ -221,8 +235,11 @@ class Changes:
             return  # the store says itself, once, that it can't be written
 
     async def _look(self, name: str, plan: LaunchPlan) -> Preflight:
+        from k2tui.services.preflight import preflight  # noqa: PLC0415  not needed for the first paint
+
         watch = self._watch(name)
         room = self._rooms[watch.settings.node]
+        await _processes_now(room)
         run = watch.view.run
         try:
             build: Build | None = await self._read_build(name, plan.profile)
@@ -244,12 +261,23 @@ class Changes:
 
     async def _read_build(self, name: str, profile: LaunchProfile) -> Build:
         watch = self._watch(name)
-        build = await self._readers[watch.settings.node].read(watch.settings, profile)
+        build = await self._reader(watch.settings.node).read(watch.settings, profile)
         watch.build = build
         watch.refresh()
         return build
 
+    def _reader(self, node: str) -> BuildReader:
+        from k2tui.services.builds import BuildReader  # noqa: PLC0415  not needed for the first paint
+
+        if node not in self._readers:
+            room = self._rooms[node]
+            self._readers[node] = BuildReader(room.link, self._doors.script, self._doors.builds, room.settings.host)
+        return self._readers[node]
+
     def _verbs(self, name: str) -> Verbs:
+        from k2tui.services.launching import Verbs  # noqa: PLC0415  the first paint changes nothing
+        from k2tui.services.verb_tools import Tools  # noqa: PLC0415  as above
+
         watch = self._watch(name)
         room = self._rooms[watch.settings.node]
 
@@ -275,6 +303,14 @@ class Changes:
         if name not in self._watches:
             raise no_such("server", name, self._watches)
         return self._watches[name]
+
+
+async def _processes_now(room: Room) -> None:
+    """Look who holds the GPUs: the lists may be a minute old, and a run that has just begun or ended would be told as
+    somebody else's. What can't be looked at stays as it was seen last."""
+    await room.watch.list_processes(PROCESSES_LIMIT_S)
+    with suppress(K2Error):
+        await room.found.look()
 
 
 async def _told_to_the_end(name: str, steps: Steps) -> Steps:

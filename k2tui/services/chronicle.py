@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from k2tui.core.absence import Absence
 from k2tui.core.events import Event, Severity
@@ -16,11 +16,13 @@ from k2tui.core.settings import AlertSettings
 from k2tui.core.views import NodeView, ServerView
 from k2tui.services.absence import AbsenceWatch
 from k2tui.services.alarm import Alarm, CommandRunner
-from k2tui.services.backfill import Backfill
 from k2tui.services.doors import Clock, EventHistory, NodeLink, Script
 from k2tui.services.event_keeper import EventKeeper
 from k2tui.services.recorder import ReadingStore, Recorder
 from k2tui.services.tasks import ended
+
+if TYPE_CHECKING:
+    from k2tui.services.backfill import Backfill
 
 EVENTS_KEPT = 1000
 
@@ -66,9 +68,9 @@ class Chronicle:
             baseline=self.recorder,
         )
         self._absence = AbsenceWatch(store, clock=clock, tell=self._complain, on_change=on_change)
-        self._backfill = Backfill(
-            store, log_since, clock=clock, tell=self._complain, on_filled=lambda _server: on_change()
-        )
+        self._log_since = log_since
+        self._backfill: Backfill | None = None
+        """None while nobody was away."""
         self._attended = False
         self._recalling: asyncio.Task[None] | None = None
         self._complained: set[tuple[str, str]] = set()
@@ -113,9 +115,22 @@ class Chronicle:
         absence = self._absence.absence
         if absence is None:
             return
+        if self._backfill is None:
+            self._backfill = self._new_backfill()
         for server in seen.servers:
             node = server.settings.node
             self._backfill.look(server, seen.links[node], clock_offset_s=self._offsets.get(node), since=absence.left_at)
+
+    def _new_backfill(self) -> Backfill:
+        from k2tui.services.backfill import Backfill  # noqa: PLC0415  keeps the first paint cheap
+
+        return Backfill(
+            self._store,
+            self._log_since,
+            clock=self._clock,
+            tell=self._complain,
+            on_filled=lambda _server: self._on_change(),
+        )
 
     @property
     def absence(self) -> Absence | None:
@@ -133,7 +148,8 @@ class Chronicle:
         """Write what is left; the store itself is let go of by its owner."""
         await ended(self._recalling)
         await self._absence.close()
-        await self._backfill.close()
+        if self._backfill is not None:
+            await self._backfill.close()
         await self.alarm.close()
         await self.recorder.close()
         await self._keeper.close()

@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from k2tui.core.alerts import Alert
 from k2tui.core.events import Event
@@ -16,6 +16,10 @@ from k2tui.core.link import LinkState
 from k2tui.core.runs import Run
 from k2tui.core.series import Samples, SeriesKey, UsualRate
 from k2tui.core.settings import ProfileSettings
+
+if TYPE_CHECKING:
+    from k2tui.core.benching.result import BenchResult
+    from k2tui.core.benching.series import SeriesState
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +197,38 @@ class RunHistory(Protocol):
 
     async def kept_runs(self, host: str, server: str) -> tuple[Run, ...]:
         """Newest first."""
+        ...
+
+
+class BenchHistory(Protocol):
+    """Where benchmarks and series are kept, on this side. What fails is a K2Error whose message is a sentence."""
+
+    async def keep_bench(self, result: BenchResult) -> None:
+        """Keep it whole; one with the same id is replaced."""
+        ...
+
+    async def benches(self, subject: str | None = None, *, most: int = 500) -> tuple[BenchResult, ...]:
+        """Newest first, without requests and samples; of one server or URL, or of all."""
+        ...
+
+    async def bench(self, bench_id: str) -> BenchResult | None:
+        """Whole; a part of an id will do where it fits only one. None where there is none."""
+        ...
+
+    async def set_base(self, subject: str, bench_id: str | None) -> None:
+        """Make this the base of its server; None: it has none from now on."""
+        ...
+
+    async def keep_series(self, state: SeriesState) -> None:
+        """Keep it; one with the same id is replaced."""
+        ...
+
+    async def series(self, *, most: int = 100) -> tuple[SeriesState, ...]:
+        """Newest first."""
+        ...
+
+    async def claim_series(self, series_id: str, owner: str, *, seen: str | None) -> bool:
+        """Make `owner` the one that makes it, if its owner is still `seen`. False: somebody else was quicker."""
         ...
 
 

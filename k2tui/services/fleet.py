@@ -24,7 +24,19 @@ from k2tui.core.views import NodeView, ServerView
 from k2tui.services.alarm import CommandRunner
 from k2tui.services.changes import ChangeDoors, Changes
 from k2tui.services.chronicle import Chronicle, Looked, PastStore
-from k2tui.services.doors import Audit, BuildHistory, Clock, ConfigWriter, LaunchHistory, NodeLink, RunHistory, Script
+from k2tui.services.doors import (
+    Audit,
+    BenchHistory,
+    BuildHistory,
+    Clock,
+    ConfigWriter,
+    HttpDoor,
+    LaunchHistory,
+    NodeLink,
+    RunHistory,
+    Script,
+)
+from k2tui.services.fleet_benches import BenchParts, FleetBenches
 from k2tui.services.fleet_events import NodeTeller, ServerTeller, Shape, node_shape, server_shape
 from k2tui.services.fleet_verbs import FleetVerbs
 from k2tui.services.found_places import FoundPlaces
@@ -39,6 +51,7 @@ from k2tui.services.rooms import Furniture, Room
 from k2tui.services.server_watch import ProofManners, ServerWatch
 from k2tui.services.surroundings_watch import Around, SurroundingScripts
 from k2tui.services.tasks import ended
+from k2tui.services.watched_benches import WatchedBenches
 
 LOOK_S = 2.0
 """Between two looks at everything: what is remembered and what raises an alert."""
@@ -68,9 +81,13 @@ class FleetDoors:
     """Where runs are remembered that their node threw away; None: nowhere."""
     config: ConfigWriter | None = None
     """Writes the operator's own config; None: it is not to be written."""
+    benches: BenchHistory | None = None
+    """Where benchmarks and series are remembered; None: nowhere."""
+    ask_url: Callable[[str], HttpDoor] | None = None
+    """A client of the server at a base URL; None: what is known by its URL alone is not asked what it is."""
 
 
-class Fleet(FleetVerbs):
+class Fleet(FleetVerbs, FleetBenches):
     """Watches everything of a config, and holds the verbs."""
 
     def __init__(self, settings: Settings, doors: FleetDoors, *, simulated: bool = False) -> None:
@@ -108,6 +125,7 @@ class Fleet(FleetVerbs):
         self._rooms = {
             name: furniture.furnished(node, has_runs=name in started) for name, node in settings.nodes.items()
         }
+        self._known_benches: dict[str, WatchedBenches] = {}
         self._watches = {name: self._server_watch(server) for name, server in settings.servers.items()}
         self._node_tellers = {name: NodeTeller(name) for name in self._rooms}
         self._server_tellers = {name: ServerTeller(name) for name in self._watches}
@@ -119,6 +137,18 @@ class Fleet(FleetVerbs):
                 self.gate, doors.script, doors.clock, doors.operator, doors.builds, doors.kept_runs, doors.config
             ),
             configured=self._configured,
+        )
+        self._bench_parts = BenchParts(
+            lambda: self.settings,
+            self._rooms,
+            self._watches,
+            self._changes,
+            self.gate,
+            doors,
+            self.record,
+            self._told,
+            self._memory.past,
+            self._known_benches,
         )
         self._found = FoundPlaces(lambda: self.settings)
         self._pacer = Pacer(
@@ -178,6 +208,7 @@ class Fleet(FleetVerbs):
     async def close(self) -> None:
         """Watch no more. What runs on the nodes runs on."""
         await ended(self._looking)
+        await self._end_benches()
         await self._pacer.close()
         await asyncio.gather(*(watch.close() for watch in self._watches.values()), return_exceptions=True)
         await asyncio.gather(*(room.close() for room in self._rooms.values()), return_exceptions=True)
@@ -280,6 +311,7 @@ class Fleet(FleetVerbs):
             proof_scripts=self._proof_scripts,
         )
         watch.api_key = self._api_key(server)
+        watch.benches = self._known_benches.setdefault(name, WatchedBenches())
         return watch
 
     def _api_key(self, server: ServerSettings) -> str | None:
@@ -393,6 +425,7 @@ class Fleet(FleetVerbs):
         while True:
             await self._doors.clock.sleep(LOOK_S)
             self._forget_gone()
+            self._recall_benches()
             links = {name: room.link for name, room in self._rooms.items()}
             self._chronicle.look(Looked(self.nodes(), self.servers(), links))
 

@@ -52,6 +52,9 @@ def server_shape(server: ServerView) -> Shape:
         server.run,
         server.planned,
         server.disagreement,
+        server.bench,
+        server.last_bench,
+        server.base,
     )
 
 

@@ -108,5 +108,6 @@ class FleetVerbs:
                 self._tell_step(name, step)
                 yield step
         except K2Error as error:
-            self.record(name, str(error), Severity.BAD)
+            if error.code != "confirm_needed":  # a question is no event
+                self.record(name, str(error), Severity.BAD)
             raise

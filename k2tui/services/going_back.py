@@ -9,7 +9,7 @@ from k2tui.core.runs import Run
 from k2tui.core.settings import ServerSettings
 from k2tui.core.verbs import ProfileChange, VerbEvent
 from k2tui.services.one_launch import OneLaunch
-from k2tui.services.restarting import WayBack, begun_again, ended, manner_of, replaced
+from k2tui.services.restarting import WayBack, begun_again, ended, manner_of, replaced, resumable
 from k2tui.services.verb_tools import Teller, Tools
 
 
@@ -25,7 +25,7 @@ async def gone_on(tools: Tools, told: Teller, confirm: str | None) -> AsyncItera
         raise _nothing_open(tools.settings)
     back = WayBack.of(tools.plan(ProfileChange()))
     launch = OneLaunch(tools, told, tools.verify_checks, run=run)
-    with tools.changing("go-on", run.run_id) as ongoing:
+    with tools.changing("go-on", run.run_id) as ongoing, resumable(tools.settings.name):
         steps = replaced(tools, told, launch, live, api_key=None) if planned else launch.concluded()
         async for event in steps:
             yield event
@@ -44,7 +44,7 @@ async def taken_back(tools: Tools, told: Teller, confirm: str | None) -> AsyncIt
     if run is None:
         raise _nothing_open(tools.settings)
     name = tools.settings.name
-    with tools.changing("take-back", run.run_id) as ongoing:
+    with tools.changing("take-back", run.run_id) as ongoing, resumable(name):
         if planned and (live is not None or run.replaces is None):
             for one in planned:
                 await tools.keeper.discard(one)

@@ -11,7 +11,7 @@ from k2tui.core.settings import ServerSettings
 from k2tui.core.verbs import LaunchPlan, Manner, VerbEvent
 from k2tui.services.going_back import gone_on, taken_back
 from k2tui.services.one_launch import OneLaunch
-from k2tui.services.restarting import WayBack, ended, looked_at, manner_of, replaced
+from k2tui.services.restarting import WayBack, ended, looked_at, manner_of, replaced, resumable
 from k2tui.services.stopping import drained, stopped
 from k2tui.services.verb_tools import Teller, Tools
 
@@ -54,7 +54,8 @@ class Verbs:
         async for event in looked_at(tools, plan, told, force=manner.force):
             yield event
         launch = OneLaunch(tools, told, tools.verify_checks, verify)
-        with tools.changing("restart", f"in place of {live.run_id}: {plan.command}") as ongoing:
+        detail = f"in place of {live.run_id}: {plan.command}"
+        with tools.changing("restart", detail) as ongoing, resumable(plan.server):
             await launch.prepared(plan, why=manner.why, replaces=live.run_id)
             if manner.drain_s > 0:
                 async for event in drained(tools, told, manner.drain_s):
@@ -66,33 +67,38 @@ class Verbs:
         async for event in ended(tools, told, launch, manner, WayBack.of(plan)):
             yield event
 
-    async def stop(self, *, confirm_needed: str | None, confirm: str | None) -> AsyncIterator[VerbEvent]:
-        """Stop it; done when no process of it is left."""
+    async def stop(
+        self, *, confirm_needed: str | None, confirm: str | None, evidence: bool = False
+    ) -> AsyncIterator[VerbEvent]:
+        """Stop it; done when no process of it is left. `evidence`: keep it, also where nothing looks wrong."""
         tools, told = self.tools, self._teller()
         live = await tools.live_run()
         if live is None:
             raise _not_running(tools.settings)
         tools.check("stop", confirm_needed or await tools.why_confirm(live), confirm)
-        async for event in stopped(tools, told, live):
+        async for event in stopped(tools, told, live, evidence=evidence):
             yield event
         yield told.done(ExitCode.DONE, "stopped")
 
     async def verify(self) -> AsyncIterator[VerbEvent]:
-        """Look at every effect that its flags ask for, now."""
+        """Look at every effect that its flags ask for, now. It only asks; read-only, nothing is written down of it."""
         tools, told = self.tools, self._teller()
         live = await tools.live_run()
         if live is None:
             raise _not_running(tools.settings)
-        tools.check("verify", None, None)
         why = tools.watch.abstains.why
         if why is not None:
             yield told.done(ExitCode.BAD, why)
             return
         launch = OneLaunch(tools, told, "all", run=live)
-        with tools.changing("verify", live.run_id) as ongoing:
+        if tools.gate.read_only:
             async for event in launch.proved():
                 yield event
-            ongoing.result = "done" if launch.is_good else "failed: not verified"
+        else:
+            with tools.changing("verify", live.run_id) as ongoing:
+                async for event in launch.proved():
+                    yield event
+                ongoing.result = "done" if launch.is_good else "failed: not verified"
         yield told.done(ExitCode.DONE if launch.is_good else ExitCode.BAD, launch.text)
 
     def go_on(self, *, confirm: str | None) -> AsyncIterator[VerbEvent]:

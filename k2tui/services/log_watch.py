@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
+from typing import TYPE_CHECKING
 
 from k2tui.core.errors import K2Error
-from k2tui.core.intake import LogIntake
 from k2tui.core.ring import LineRing
 from k2tui.core.runs import printable
 from k2tui.services.doors import Clock, NodeLink, Script
 from k2tui.services.follow import QUICK_S, LogChunk, LogFollower, log_size, read_range
 from k2tui.services.tasks import ended
+
+if TYPE_CHECKING:
+    from k2tui.core.intake import LogIntake
 
 WHOLE_BYTES = 8 << 20
 """A log up to this size is read from its first byte."""
@@ -215,6 +218,8 @@ class LogWatch:
 
     def _new_intake(self) -> LogIntake:
         """To tell the year of a stamp without one, this machine's clock will do until the node's is known."""
+        from k2tui.core.intake import LogIntake  # noqa: PLC0415  keeps the first paint cheap
+
         now = self._log_now()
         near = self._clock.time() if now is None else now
         return LogIntake(ring=self.ring, engine=self._engine, near=near)

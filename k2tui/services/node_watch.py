@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from k2tui.core.errors import K2Error
+from k2tui.core.gpu_words import has_unlisted
 from k2tui.core.link import LinkPhase, LinkState
 from k2tui.core.probing.reader import ProbeReader
 from k2tui.core.readings import NodeReading
@@ -58,6 +59,8 @@ class NodeWatch:
         self._pinged: tuple[str, float] | None = None
         self._ticks = 0
         self._heard_at = 0.0
+        self._heard = asyncio.Event()
+        """The probe said something; who waits for its words clears it."""
         self._saying: set[asyncio.Future[None]] = set()
         self._detailed = False
         self._processes_asked_at: float | None = None
@@ -125,6 +128,27 @@ class NodeWatch:
         if self._stream is not None and self._reader.gpus_answer:
             self._processes_asked_at = self._clock.monotonic()
             self._say("ask processes")
+
+    async def list_processes(self, limit_s: float) -> None:
+        """Have a list of GPU processes that was asked for now; the old one stays where none comes in that time.
+
+        Memory that is in no list may be of what ended between the last figures and the list: newer ones are waited for.
+        """
+        if self._stream is None or not self._reader.gpus_answer:
+            return
+        listed_at = self.reading.gpu_processes_at
+        self.ask_processes()
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._hear(lambda: self.reading.gpu_processes_at != listed_at), limit_s)
+            figures_at = self.reading.gpus_at
+            if self.reading.gpu_processes_at is not None and has_unlisted(self.reading):
+                await asyncio.wait_for(self._hear(lambda: self.reading.gpus_at != figures_at), limit_s)
+
+    async def _hear(self, enough: Callable[[], bool]) -> None:
+        """Until the probe has said enough, or says nothing any more."""
+        while not enough() and self._stream is not None:
+            self._heard.clear()
+            await self._heard.wait()
 
     def _ask_what_is_due(self) -> None:
         """What a tick does not tell: the GPU processes, and the kernel's log of GPU errors."""
@@ -202,9 +226,11 @@ class NodeWatch:
                     if self._ticks % PING_EVERY == 1:
                         self._ping()
                     self._ask_what_is_due()
+                self._heard.set()
                 self._on_change()
         finally:
             self._stream = None
+            self._heard.set()
             guard.cancel()
             await stream.close()
 

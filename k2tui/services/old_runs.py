@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 
 from k2tui.core.errors import K2Error
-from k2tui.core.intake import LogIntake
 from k2tui.core.ring import LineRing
 from k2tui.core.runs import Run
 from k2tui.services.doors import NodeLink, Script
@@ -38,6 +37,8 @@ class OldRuns:
         await ended(*self._tasks)
 
     async def _fetch(self, link: NodeLink, run: Run, ring: LineRing) -> None:
+        from k2tui.core.intake import LogIntake  # noqa: PLC0415  keeps the first paint cheap
+
         try:
             _, size = await log_size(link, self._size, run.log_path)
             offset = max(0, size - MOST_BYTES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -119,15 +119,22 @@ class OneLaunch:
         self.is_good = True if verdict.verified else False if missing else None
         kind = "proved" if verdict.verified else "failed"
         yield self.told.event(kind, proof.text, proof_json(proof), launch=launch)
-        await self._write(verdict)
+        if self.tools.gate.read_only:
+            self.text = f"{self.text}; not written down, because k2tui is read-only"
+        elif self.is_good is None and _was_verified(watch.view.runs, run):
+            self.text = f"{self.text}; what was proved of it before stands"
+        else:
+            await self._write(verdict)
 
     def _verdict(self, proof: Proof) -> RunVerdict:
-        """What this proof says of the run, with the build that it is of."""
-        view = self.tools.watch.view
+        """What this proof says of the run, with the build that it is of: as known now, or at an earlier look."""
+        view, before = self.tools.watch.view, None if self.run is None else self.run.verdict
         version = None if view.launch is None else view.launch.version
         modified = None
         if view.build is not None:
             version, modified = view.build.version or version, view.build.modified
+        elif before is not None:
+            version, modified = version or before.version, before.modified
         return verdict_of(proof, at=self.tools.clock.time(), version=version, modified=modified)
 
     async def _write(self, verdict: RunVerdict) -> None:
@@ -149,6 +156,12 @@ class OneLaunch:
             for other in await self.tools.runs():
                 if other.is_planned and other.run_id != run.run_id:
                     await self.tools.keeper.discard(other)
+
+
+def _was_verified(runs: Sequence[Run], run: Run) -> bool:
+    """An earlier look proved it: a later one that learned nothing must not take the way back to it away."""
+    verdicts = [one.verdict for one in (*runs, run) if one.run_id == run.run_id]
+    return any(verdict is not None and verdict.verified for verdict in verdicts)
 
 
 def _with_verdict(seen: Run | None, run: Run, verdict: RunVerdict) -> Run:

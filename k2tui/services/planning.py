@@ -83,7 +83,7 @@ class Planning:
             return f'confirm = "always" on {watch.settings.node}'
         running = None if watch.http is None else watch.http.running
         if policy == "busy" and live and running:
-            return f"{running} running request(s) would be cut off"
+            return f"{running} request{'s are' if running != 1 else ' is'} running and would be cut off"
         return None
 
     def rivals(self, name: str) -> list[str]:

@@ -12,7 +12,7 @@ from k2tui.core.manners import may_generate
 from k2tui.core.verdicts import Effect, Outcome
 from k2tui.core.views import Proof
 from k2tui.services.doors import Clock, NodeLink
-from k2tui.services.proofs import LogTail, NodeLooks, prove
+from k2tui.services.proofs import LogTail, NodeLooks
 
 RETRY_S = 30.0
 OF_HUNG_S = 300.0
@@ -34,6 +34,8 @@ class Abstains:
 
     capturing: bool = False
     job_running: bool = False
+    measured: bool = False
+    """A benchmark goes on: another request would be in its figures."""
 
     @property
     def why(self) -> str | None:
@@ -42,6 +44,8 @@ class Abstains:
             return "not asked for a completion: what passes through this server is captured"
         if self.job_running:
             return "not asked for a completion: a job runs on this server"
+        if self.measured:
+            return "not asked for a completion: it is being measured"
         return None
 
 
@@ -91,6 +95,8 @@ class Proving:
 
         `wanted` None: no more than an answer of the server that was launched. `node`: the run on its node.
         """
+        from k2tui.services.proofs.prove import prove  # noqa: PLC0415  not needed for the first paint
+
         if not self._may(abstains, doubt=True, asked=asked):
             why = abstains.why or 'not asked for a completion: [probe] generate = "never"'
             return proof_of([Effect(COMPLETION, Outcome.CANNOT, why)], answered=False)
@@ -125,7 +131,7 @@ class Proving:
             self.manners.generate,
             doubt=doubt,
             capturing=abstains.capturing,
-            job_running=abstains.job_running,
+            job_running=abstains.job_running or abstains.measured,
             asked=asked,
         )
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from k2tui.core.errors import ExitCode, K2Error
 from k2tui.core.flags import flag_value
 from k2tui.core.launch_order import Container, launch_payload, parse_launch, session_name
-from k2tui.core.launch_refusal import refusal
-from k2tui.core.remains import Remains, parse_remains
-from k2tui.core.run_verdict_json import verdict_json
 from k2tui.core.runs import Run, directory_name, is_whole, parse_scan, spec_json
 from k2tui.core.secrets import mask
 from k2tui.core.settings import LaunchProfile, NodeSettings, ServerSettings
-from k2tui.core.stop_report import StopReport, parse_stop
 from k2tui.core.verdicts import RunVerdict
 from k2tui.services.doors import Completed, NodeLink, Script
+
+if TYPE_CHECKING:
+    from k2tui.core.remains import Remains
+    from k2tui.core.stop_report import StopReport
 
 DEFAULT_PORTS: Mapping[str, int] = {"sglang": 30000, "vllm": 8000}
 RESTART_DELAY_S = 5
@@ -136,6 +137,8 @@ class RunKeeper:
         TERM; after `grace_s` QUIT to an SGLang that has a handler for it (it ends its whole tree and writes its crash
         dump), `quit_s` later KILL to all that is left. Without `quit_s`, or with another engine, KILL follows at once.
         """
+        from k2tui.core.stop_report import parse_stop  # noqa: PLC0415  the first paint stops nothing
+
         port = "" if run.port is None else str(run.port)
         quits = quit_s if run.engine == "sglang" else 0.0
         args = (run.directory, str(round(grace_s)), _one_word(asked_by), port, str(round(quits)))
@@ -158,6 +161,8 @@ class RunKeeper:
 
     async def remains(self, run: Run) -> Remains:
         """One look at what the run left: processes, GPU memory, its port, shared memory. Changes nothing."""
+        from k2tui.core.remains import parse_remains  # noqa: PLC0415  as above
+
         port = "" if run.port is None else str(run.port)
         args = (run.directory, port, " ".join(map(str, run.gpus)))
         done = await self._link.run(self._scripts.remains, args, timeout_s=REMAINS_LIMIT_S)
@@ -170,6 +175,8 @@ class RunKeeper:
 
     async def write_verdict(self, run: Run, verdict: RunVerdict) -> None:
         """Keep what was found out of a run in its directory; the next scan tells it."""
+        from k2tui.core.run_verdict_json import verdict_json  # noqa: PLC0415  as above
+
         line = f"{verdict_json(verdict)}\n".encode("ascii")
         done = await self._link.run(self._scripts.write_verdict, (run.directory,), stdin=line, timeout_s=WRITE_LIMIT_S)
         match done.stdout.decode("utf-8", "replace").split(" ")[0].strip():
@@ -225,6 +232,8 @@ class RunKeeper:
         if answer is None:
             raise self._broken(done, f"the {what} of {order.server}", "launch_failed", order.server, order.secrets)
         if answer.run is None:
+            from k2tui.core.launch_refusal import refusal  # noqa: PLC0415  seldom needed
+
             raise refusal(answer, order.server, self._node.name, order.port, setup=order.setup, secrets=order.secrets)
         return answer.run
 
@@ -263,7 +272,7 @@ class _Order:
 def port_of(server: ServerSettings, argv: tuple[str, ...]) -> int:
     """The port that the engine will bind: its own flag, else the server's, else the engine's default."""
     asked = flag_value(argv, "port")
-    if asked is not None and asked.isdecimal():
+    if asked is not None and asked.isdecimal() and len(asked) < 6:
         return int(asked)
     return server.port if server.port is not None else DEFAULT_PORTS[server.engine]
 

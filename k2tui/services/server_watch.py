@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from k2tui.core.builds import Build
-from k2tui.core.diagnosis import advice_for
 from k2tui.core.disagreement import disagreement
 from k2tui.core.effects import Wanted
 from k2tui.core.eta import TimeLeft, time_left
@@ -31,7 +30,8 @@ from k2tui.services.serving_watch import HttpReading, ServingWatch
 from k2tui.services.subject import Schedulers, Subject
 from k2tui.services.surroundings_watch import Around, SurroundingsWatch
 from k2tui.services.tasks import ended, is_running
-from k2tui.services.witnesses import Known, answers_after_all, statements, witnesses
+from k2tui.services.watched_benches import WatchedBenches
+from k2tui.services.witnesses import Known, advised, answers_after_all, statements, witnesses
 
 __all__ = ["ProofManners", "ServerWatch"]
 
@@ -70,6 +70,7 @@ class ServerWatch:
         self.doing: str | None = None
         self.build: Build | None = None
         """The engine as it is installed for it; None until it was read."""
+        self.benches = WatchedBenches()
         self._link, self._scripts, self._proof_scripts, self._clock = link, scripts, proof_scripts, clock
         self._log_now, self._on_change, self._job_running = log_now, on_change, job_running
         self._tell, self._told = around.tell, set[str]()
@@ -112,7 +113,7 @@ class ServerWatch:
         """True once what was there at the start has been read."""
         if not self._subject.is_log_alone and self._subject.seen_at is None:
             return False
-        if self._is_asking():
+        if is_running(self._asking) or is_running(self._looking):
             return False
         log, unseen = self._log, self.http is None and self._owes_look()
         return not unseen and (log is None or ((log.caught_up or log.missing) and not self._owes_proof()))
@@ -185,7 +186,7 @@ class ServerWatch:
     def abstains(self) -> Abstains:
         """What forbids to make it generate, now."""
         subject = self._subject
-        return Abstains(capturing=shows_capture(subject.argv, subject.env), job_running=self._job_running())
+        return Abstains(shows_capture(subject.argv, subject.env), self._job_running(), self.benches.live is not None)
 
     async def prove(self, wanted: Wanted) -> Proof:
         """Look now at every effect that is wanted, as the operator wants it."""
@@ -355,7 +356,7 @@ class ServerWatch:
             run=subject.run,
             runs=subject.runs,
             launch=launch,
-            advice=self.view.advice if launch == old else (() if launch is None else advice_for(launch)),
+            advice=self.view.advice if launch == old else advised(launch),
             witnesses=witnesses(known),
             proof=self._proving.proof,
             proof_at=self._proving.proof_at,
@@ -370,6 +371,9 @@ class ServerWatch:
             planned=subject.planned,
             build=self.build,
             disagreement=None if self.doing is not None else disagreement(statements(known, now)),
+            bench=self.benches.live,
+            last_bench=self.benches.last,
+            base=self.benches.base,
         )
 
     def _known(self, answers: bool) -> Known:
@@ -417,9 +421,6 @@ class ServerWatch:
 
     def _owes_look(self) -> bool:
         return self._serves() and self._serving.is_due()
-
-    def _is_asking(self) -> bool:
-        return is_running(self._asking) or is_running(self._looking)
 
     async def _quietly(self, ask: Callable[[], Awaitable[object]]) -> None:
         try:

@@ -166,4 +166,4 @@ class Subject:
 def _port_of(argv: tuple[str, ...]) -> int | None:
     """The port of a command line; asked for at every tick."""
     asked = flag_value(argv, "port")
-    return int(asked) if asked is not None and asked.isdigit() else None
+    return int(asked) if asked is not None and asked.isdecimal() and len(asked) < 6 else None

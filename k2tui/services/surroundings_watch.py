@@ -13,7 +13,6 @@ from k2tui.core.link import LinkPhase
 from k2tui.core.runs import Run
 from k2tui.core.settings import ServerSettings
 from k2tui.core.surroundings import Surroundings
-from k2tui.core.telling import checkpoint_sentence
 from k2tui.services.activity_watch import ActivityWatch, activity_script
 from k2tui.services.checkpoint_look import look
 from k2tui.services.doors import Clock, NodeLink, Script
@@ -137,6 +136,8 @@ class SurroundingsWatch:
         self._checkpoint = found
         is_news = before is None or before.troubles != found.troubles
         if found.troubles and is_news and not _downloads(launch):
+            from k2tui.core.telling import checkpoint_sentence  # noqa: PLC0415  seldom needed
+
             self._around.tell(self._settings.name, checkpoint_sentence(found), Severity.BAD)
         self._on_change()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from k2tui.core.disagreement import Statements
-from k2tui.core.launch import Launch, LaunchKind
+from k2tui.core.launch import Advice, Launch, LaunchKind
 from k2tui.core.runs import Run
 from k2tui.core.status import answers_all_the_same, is_hung_by_silence
 from k2tui.core.views import Proof, Witness
@@ -28,6 +28,13 @@ class Known:
     port: int | None
     answers: bool
     """Its log is silent, and it answers all the same."""
+
+
+def advised(launch: Launch | None) -> tuple[Advice, ...]:
+    """What to do about it; nothing where no log was read."""
+    from k2tui.core.advice import advice_for  # noqa: PLC0415  keeps the first paint cheap
+
+    return () if launch is None else advice_for(launch)
 
 
 def answers_after_all(

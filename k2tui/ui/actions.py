@@ -44,6 +44,7 @@ EVERYWHERE = (
     "app.back",
     "app.quit",
     "go.home",
+    "go.benches",
     "go.events",
     "go.gpus",
     "find.open",
@@ -70,6 +71,8 @@ SERVER = (
     "server.try_again",
     "server.undo",
     "server.verify",
+    "bench.quick",
+    "bench.choose",
     "server.runs",
     "server.stop",
     "server.describe",
@@ -114,12 +117,16 @@ SHEET = (
 DIALOG = ("app.open", "app.back", "pane.next", "pane.previous", "move.left", "move.right")
 """In every dialog."""
 CHANGING = frozenset({"server.restart", "server.stop", "server.try", "server.try_again", "server.undo"})
-"""What read-only forbids."""
+"""What changes a server."""
+READ_ONLY = CHANGING | {"bench.quick", "bench.choose"}
+"""What read-only forbids: a benchmark makes the server work."""
 OWN = CHANGING | {"server.verify", "server.runs"}
 """What is for servers that k2tui started."""
 
 ARGUMENTS: Mapping[str, str] = {
-    **dict.fromkeys(("restart", "stop", "undo", "verify", "runs"), "server"),
+    **dict.fromkeys(("restart", "stop", "undo", "verify", "runs", "bench", "measure"), "server"),
+    "matrix": "matrix",
+    "ab": "profiles",
     "log": "server",
     "describe": "server",
     "copy-command": "server",
@@ -134,11 +141,15 @@ ARGUMENTS: Mapping[str, str] = {
     "rank": "text",
 }
 """What a command takes after its word."""
+SEVERAL = frozenset({"profiles"})
+"""Arguments of several words: each is completed by itself."""
 EXTRA_COMMANDS: Mapping[str, str] = {
     "server": "Go to the screen of a server",
     "node": "Go to the home screen and select a node's first server",
     "theme": "Use another theme until the end",
     "rank": "Show the lines of one rank only",
+    "matrix": "Make a matrix of the config: restarts and benchmarks in turn, after a question",
+    "ab": "Restart the selected server with each of these profiles in turn, measure, and compare",
 }
 """Commands that are no key: they need their argument."""
 
@@ -188,5 +199,10 @@ def completions(line: str, ids: Sequence[str], names: Mapping[str, Sequence[str]
     word, blank, argument = line.lstrip().partition(" ")
     if not blank:
         return [known for known in words_on(ids) if known.startswith(word)]
-    choices = names.get(ARGUMENTS.get(OTHER_WORDS.get(word, word), ""), ())
-    return [f"{word} {choice}" for choice in choices if choice.startswith(argument.lstrip())]
+    kind = ARGUMENTS.get(OTHER_WORDS.get(word, word), "")
+    head, begun = "", argument.lstrip()
+    if kind in SEVERAL:
+        before, _, begun = begun.rpartition(" ")
+        head = f"{before} " if before else ""
+    taken = head.split()
+    return [f"{word} {head}{name}" for name in names.get(kind, ()) if name.startswith(begun) and name not in taken]

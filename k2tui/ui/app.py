@@ -11,10 +11,10 @@ from textual import events
 from textual.screen import Screen
 
 from k2tui.core.errors import K2Error
-from k2tui.ui.bulk import BulkApp
 from k2tui.ui.fleetlike import Attachment, Copier, FleetLike, UiClock
 from k2tui.ui.present import key_text
 from k2tui.ui.screens.base import K2Screen
+from k2tui.ui.unattended import UnattendedApp
 
 PULSES_PER_SECOND = 20
 LAZY_STEPS = 4
@@ -36,7 +36,7 @@ class TypesAhead(Protocol):
         ...
 
 
-class K2App(BulkApp):
+class K2App(UnattendedApp):
     """The control room over one fleet."""
 
     def __init__(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from k2tui.core.flag_completion import Candidate, common_start
 from k2tui.ui.commandline import complaint, complete_line, offers
 from k2tui.ui.widgets.prompt import Prompt
-from k2tui.ui.widgets.typing_help import TypingHelp
+from k2tui.ui.widgets.typing_help import TypingHelp, wrong_rows
 
 if TYPE_CHECKING:
     from k2tui.ui.app import K2App
@@ -42,7 +42,8 @@ class CommandTyping:
     @property
     def wanted_rows(self) -> int:
         """Its title row among them."""
-        return min(MOST_ROWS, 1 + len(self.help.candidates) + 2 * len(self._wrong))
+        wrong = sum(len(wrong_rows(text, self._app.size.width)) for text in self._wrong)
+        return min(MOST_ROWS, 1 + len(self.help.candidates) + wrong)
 
     def step(self, way: str) -> None:
         """Into the candidates and out of them again."""

@@ -21,6 +21,10 @@ NAMES_A_SERVER = frozenset(word for word, kind in ARGUMENTS.items() if kind == "
 """Commands that are refused at once where there is no server of that name."""
 
 
+SERIES = ("ab", "matrix")
+"""Commands that make a series of restarts."""
+
+
 def names_of(app: K2App) -> Mapping[str, Sequence[str]]:
     """What arguments can be completed with."""
     return {
@@ -28,6 +32,8 @@ def names_of(app: K2App) -> Mapping[str, Sequence[str]]:
         "node": [node.settings.name for node in app.fleet.nodes()],
         "theme": theme_names(),
         "gpu filter": ("free", "temp>80", "throttle~heat", "xid>0", "procs>0"),
+        "matrix": tuple(app.fleet.settings.matrices),
+        "profiles": tuple(app.fleet.settings.profiles),
     }
 
 
@@ -37,9 +43,13 @@ def complete_line(app: K2App, screen: K2Screen, text: str) -> list[str]:
 
 
 def offers(app: K2App, screen: K2Screen, text: str) -> tuple[Candidate, ...]:
-    """Whole lines that a half-typed `try` may become, each with what it means; nothing for other commands."""
-    command = _tried(screen, text)
+    """Whole lines that a half-typed `try`, `ab` or `matrix` may become, each with what it means."""
+    command = _begun(screen, text)
     server = screen.chosen_server
+    if command is not None and command.word in SERIES:
+        from k2tui.ui.bench_typing import series_offers  # noqa: PLC0415  seldom needed
+
+        return series_offers(app, screen, command, text)
     if command is None or server is None:
         return ()
     head = text[: text.index(" ", len(text) - len(text.lstrip(" :"))) + 1]
@@ -50,10 +60,14 @@ def offers(app: K2App, screen: K2Screen, text: str) -> tuple[Candidate, ...]:
 
 
 def complaint(app: K2App, screen: K2Screen, text: str) -> str | None:
-    """What is wrong with a `try`, so that it can be corrected where it stands; None for all that may be done."""
-    command = _tried(screen, text)
+    """What is wrong with one of these, so that it can be corrected where it stands; None for all that may be done."""
+    command = _begun(screen, text)
     if command is None:
         return None
+    if command.word in SERIES:
+        from k2tui.ui.bench_typing import series_complaint  # noqa: PLC0415  seldom needed
+
+        return series_complaint(app, screen, command)
     try:
         app.check_try(screen.targets("try"), command.argument)
     except K2Error as error:
@@ -61,15 +75,15 @@ def complaint(app: K2App, screen: K2Screen, text: str) -> str | None:
     return None
 
 
-def _tried(screen: K2Screen, text: str) -> Command | None:
-    """The `try` that is typed, once its words are begun."""
+def _begun(screen: K2Screen, text: str) -> Command | None:
+    """The `try`, `ab` or `matrix` that is typed, once its words are begun."""
     if " " not in text.lstrip(" :"):
         return None
     try:
         command = understand(text, screen.HERE)
     except UnknownCommand:
         return None
-    return command if command.word == "try" else None
+    return command if command.word == "try" or command.word in SERIES else None
 
 
 def run_line(app: K2App, screen: K2Screen, line: str) -> None:
@@ -91,6 +105,10 @@ def _run(app: K2App, screen: K2Screen, word: str, argument: str, action_id: str 
         "undo": app.undo,
         "verify": app.verify,
         "runs": lambda name: app.go_runs(name),
+        "bench": app.bench,
+        "measure": app.choose_bench,
+        "matrix": app.ask_matrix,
+        "ab": lambda words: app.ab_words(screen.chosen_server, words),
         "stop": app.ask_stop,
         "describe": app.describe,
         "history": lambda name: app.go_history(name),

@@ -11,7 +11,6 @@ from k2tui.core.link import LinkPhase
 from k2tui.core.settings import NodeSettings
 from k2tui.core.verbs import Manner, ProfileChange, VerbEvent
 from k2tui.ui.saying import SayingApp
-from k2tui.ui.sheet_state import Draft
 
 Steps = Callable[[str | None], AsyncIterator[VerbEvent]]
 """Begins the verb with this confirmation."""
@@ -33,6 +32,7 @@ class DoingApp(SayingApp):
     ) -> None:
         """The launch sheet of this server, with a change that somebody has worded already."""
         from k2tui.ui.screens.sheet import LaunchSheet  # noqa: PLC0415  not needed for the first paint
+        from k2tui.ui.sheet_state import Draft  # noqa: PLC0415  as above
 
         draft = None if change is None else Draft.of(change)
         try:
@@ -141,10 +141,11 @@ class DoingApp(SayingApp):
 
     def tell_step(self, event: VerbEvent) -> None:
         """One step of a verb on the last line; what the screen shows anyway is left out."""
+        text = event.text if event.server in event.text else f"{event.server}: {event.text}"
         if event.type == "done":
-            self.say(event.text, "good" if event.exit_code is ExitCode.DONE else "bad")
+            self.say(text, "good" if event.exit_code is ExitCode.DONE else "bad")
         elif event.type not in _QUIET:
-            self.say(event.text, _ROLE.get(event.type, "text"))
+            self.say(text, _ROLE.get(event.type, "text"))
 
     def _ask_again(
         self, name: str, word: str, steps: Steps, error: K2Error, heard: Heard | None, asks: Asks | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from k2tui.core.absence import Absence
 from k2tui.core.alerts import Alert
@@ -18,6 +18,13 @@ from k2tui.core.series import Annotation, Samples, SeriesKey
 from k2tui.core.settings import Settings
 from k2tui.core.verbs import LaunchPlan, Manner, ProfileChange, VerbEvent
 from k2tui.core.views import NodeView, ServerView
+
+if TYPE_CHECKING:  # what is measured is not needed for the first paint
+    from k2tui.core.benching.comparison import Comparison
+    from k2tui.core.benching.live import BenchEvent
+    from k2tui.core.benching.plan import BenchPlan
+    from k2tui.core.benching.result import BenchResult
+    from k2tui.core.benching.series import SeriesEvent, SeriesPlan, SeriesState
 
 
 class FleetLike(Protocol):
@@ -112,6 +119,52 @@ class FleetLike(Protocol):
         ...
 
     def stop(self, name: str, *, confirm: str | None = None) -> AsyncIterator[VerbEvent]: ...
+    def bench(self, name: str, plan: BenchPlan | None = None) -> AsyncIterator[BenchEvent]:
+        """Measure a server; the last event is `done`. None: a quick figure. Closing it ends the measurement."""
+        ...
+
+    async def benches(self, name: str | None = None) -> tuple[BenchResult, ...]:
+        """What was measured, newest first, without requests and samples; of one server, or of all. Raises K2Error."""
+        ...
+
+    async def bench_result(self, bench_id: str) -> BenchResult:
+        """One benchmark whole. Raises K2Error."""
+        ...
+
+    async def compare_benches(self, a: str, b: str) -> Comparison:
+        """B against A, by ids; restarts of the same configuration in the history count as well. Raises K2Error."""
+        ...
+
+    async def set_base(self, name: str, bench_id: str | None) -> None:
+        """Make this benchmark the base of the server; None: none. Raises K2Error."""
+        ...
+
+    def plan_matrix(self, matrix: str) -> SeriesPlan:
+        """What a matrix of the config would do; touches nothing. Raises K2Error."""
+        ...
+
+    def plan_ab(
+        self, name: str, profiles: tuple[str, ...], *, restarts: int = 3, leave: str = "as-found"
+    ) -> SeriesPlan:
+        """What an A/B of these profiles would do; touches nothing. Raises K2Error."""
+        ...
+
+    def run_series(self, plan: SeriesPlan, *, confirm: str | None = None) -> AsyncIterator[SeriesEvent]:
+        """Make it; the last event is `done`. Closing it leaves it to be gone on with."""
+        ...
+
+    def go_on_series(self, series_id: str, *, confirm: str | None = None) -> AsyncIterator[SeriesEvent]:
+        """Go on with one that was interrupted."""
+        ...
+
+    def end_series(self, series_id: str, *, confirm: str | None = None) -> AsyncIterator[SeriesEvent]:
+        """Make no more trials of it; the server is put as it was found."""
+        ...
+
+    async def serieses(self) -> tuple[SeriesState, ...]:
+        """All series that this side remembers, newest first."""
+        ...
+
     async def trust_host_key(self, node: str) -> None: ...
     def retry_now(self, node: str) -> None: ...
     def look_at(self, shown: Shown) -> None:

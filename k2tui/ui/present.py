@@ -56,10 +56,10 @@ ASCII = str.maketrans(
         **dict.fromkeys("‹←", "<"),
         **dict.fromkeys("·▯", "."),
         **dict.fromkeys("×", "x"),
-        **dict.fromkeys("…", "~"),
+        **dict.fromkeys("…±", "~"),
         **dict.fromkeys("↓", "v"),
         **dict.fromkeys("↑", "^"),
-        **dict.fromkeys("┌┐└┘├┤", "+"),
+        **dict.fromkeys("┌┐└┘├┤┬", "+"),
     }
 )
 """One character for one, so that `--ascii` changes no column."""

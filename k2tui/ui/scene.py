@@ -52,7 +52,8 @@ class Scene:
     def is_moving(self) -> bool:
         """Something is on its way: a launch, a verb, a silence that is counted."""
         return any(
-            server.status is ServerStatus.LOADING or server.doing or self._counts(server) for server in self.servers
+            server.status is ServerStatus.LOADING or server.doing or server.bench is not None or self._counts(server)
+            for server in self.servers
         )
 
     @property

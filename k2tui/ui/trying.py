@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from k2tui.core.errors import ExitCode, K2Error
 from k2tui.core.events import Event, Severity
@@ -13,6 +14,9 @@ from k2tui.core.views import ServerView
 from k2tui.ui.doing import DoingApp, Heard
 from k2tui.ui.fleetlike import Copier, FleetLike, UiClock
 from k2tui.ui.scene import launch_took
+
+if TYPE_CHECKING:
+    from k2tui.core.benching.result import BenchResult
 
 
 class TryingApp(DoingApp):
@@ -60,7 +64,8 @@ class TryingApp(DoingApp):
             return
         if plan.undo_to is None:
             why = plan.no_way_back or "no earlier run with other settings was verified"
-            self.say(f"undo {name}: there is nothing to go back to: {why}", "warning")
+            key = self.actions["server.runs"].keys[0]
+            self.say(f"undo {name}: {why}; {key} shows its runs", "warning")
         else:
             self.open_sheet(name, ProfileChange(run=plan.undo_to), why="undo")
 
@@ -71,7 +76,8 @@ class TryingApp(DoingApp):
         is_try = manner is not None and manner.why == "try"
         if is_try:
             self.last_try = same_on(change, run=None)
-        before_s = _took(self.fleet.server(name))
+        before = self.fleet.server(name)
+        before_s, last = _took(before), before.last_bench
 
         def heard(event: VerbEvent) -> None:
             if event.exit_code is None:
@@ -80,8 +86,12 @@ class TryingApp(DoingApp):
                 self.ask_if_failed(event)
             elif is_try:
                 self._tell_try(name, change, before_s)
+                self.after_try(name, last)
 
         return heard
+
+    def after_try(self, name: str, before: BenchResult | None) -> None:
+        """The try is proved; `before` is the newest benchmark of what ran before."""
 
     def ask_if_failed(self, event: VerbEvent) -> None:
         """Ask whether to go back, where a launch was left as it is and there is a way."""
@@ -93,9 +103,9 @@ class TryingApp(DoingApp):
     def _tell_try(self, name: str, change: ProfileChange, before_s: float | None) -> None:
         view = self.fleet.server(name)
         effects = () if view.proof is None else view.proof.effects
-        text = f"{name}: {tried_words(describe(change), before_s, _took(view), effects)}"
+        text = tried_words(describe(change), before_s, _took(view), effects)
         self.own_events.append(Event(self.clock.time(), name, text, Severity.GOOD))
-        self.say(text, "good")
+        self.say(f"{name}: {text}", "good")
 
     def ask_later(self, ask: Callable[[], None]) -> None:
         """Ask once nothing else is being typed or answered."""

@@ -147,3 +147,15 @@ def test_one_flag_for_people(fleet: StandingFleet, capsys: Capture) -> None:
 def test_an_unknown_flag_tells_what_is_near(fleet: StandingFleet, capsys: Capture) -> None:
     assert flags("kimi", "load-formt", fleet=fleet) == 3
     assert "near: --load-format" in capsys.readouterr().out
+
+
+def test_a_variable_is_not_taken_for_a_flag_that_nobody_knows(fleet: StandingFleet, capsys: Capture) -> None:
+    assert flags("kimi", "NCCL_PROTO", fleet=fleet) == 3
+    assert "written like a variable" in capsys.readouterr().out
+
+
+def test_no_default_is_not_told_as_one(capsys: Capture) -> None:
+    assert flags("sglang==0.5.23", "api-key") == 0
+    assert "default" not in capsys.readouterr().out
+    assert flags("sglang==0.5.23", "api-key", "--json") == 0
+    assert document(capsys)["default"] == "None"

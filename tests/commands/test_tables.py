@@ -12,6 +12,7 @@ from k2tui.core.errors import K2Error
 from k2tui.core.launch import Cause
 from k2tui.core.link import LinkPhase
 from k2tui.core.readings import GpuProcess, Xid
+from k2tui.core.runs import Run
 from k2tui.core.views import ServerStatus
 from tests.commands.fleets import by_hand, idle_gpu, process, run, serves, stale, standing, told, watched
 
@@ -180,3 +181,11 @@ def test_everything_is_looked_at_closely(command: str) -> None:
         frozenset({"kimi", "kimi-2"}),
     )
     assert fleet.server("kimi").status is ServerStatus.DOWN
+
+
+def test_a_restart_that_was_interrupted_is_told_with_its_ways_out(capsys: Capture) -> None:
+    fleet = standing()
+    fleet.set("kimi", planned=Run("kimi", "20261130T140200Z-beef", "/root/.k2tui/runs/kimi/beef", is_planned=True))
+    assert run(main, fleet, "servers") == 0
+    out = capsys.readouterr().out
+    assert "run 20261130T140200Z-beef never started; k2tui resume kimi --continue ends it, --undo takes it back" in out

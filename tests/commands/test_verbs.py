@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -15,10 +16,11 @@ from k2tui.adapters.scripts import script
 from k2tui.commands import runs as runs_command
 from k2tui.commands import verbs
 from k2tui.commands.arguments import UsageError, build_parser, plain_names
+from k2tui.commands.output import Output
 from k2tui.commands.wires import Wires
 from k2tui.core.errors import ExitCode, K2Error
 from k2tui.core.preflight import Preflight, PreflightItem, Weight
-from k2tui.core.verbs import Manner, OnFailure, ProfileChange
+from k2tui.core.verbs import Manner, OnFailure, ProfileChange, VerbEvent
 from k2tui.services.fleet import Fleet
 from tests.fakes.fleet import settings_of
 from tests.ui.tried import TriedFleet, history, interrupted, proof, tried
@@ -227,6 +229,23 @@ def test_an_interrupted_restart_is_continued_or_undone(option: str, verb: str) -
     assert [(asked, confirm) for asked, _, _, confirm in fleet.asked] == [(verb, "gpu-a")]
 
 
+@pytest.mark.parametrize(
+    ("plans", "last", "is_told"),
+    [(True, "drain", True), (True, "preflight", False), (True, "progress", False), (False, "stopping", False)],
+)
+def test_a_restart_that_is_interrupted_half_done_says_how_to_go_on(
+    plans: bool, last: str, is_told: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def steps() -> AsyncIterator[VerbEvent]:
+        yield VerbEvent(last, "kimi", 0.5, "2 requests are running")
+        raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(verbs._stream(steps(), Output(as_json=False), until_started=False, plans=plans))
+    said = "the restart of kimi is half done: k2tui resume kimi --continue ends it, --undo takes it back"
+    assert (said in capsys.readouterr().err) is is_told
+
+
 def test_resume_wants_to_know_which_way() -> None:
     with pytest.raises(UsageError, match="--continue"):
         build_parser().parse_args(["resume", "kimi"])
@@ -262,6 +281,12 @@ def test_a_dry_run_shows_what_changes_who_said_so_and_what_stands_in_its_way(
     assert "NO  port     port 30000 is held by pid 77; stop it, or take another port" in out
     assert f"stops run {fleet.server('kimi').runs[0].run_id} first" in out
     assert fleet.asked == []
+
+
+def test_a_value_of_several_lines_is_one_row_of_a_dry_run(capsys: pytest.CaptureFixture[str]) -> None:
+    fleet = fleet_of()
+    assert run(fleet, "restart", "kimi", "--dry-run", "--env", "X=1\n    ok  gpus  free") == 0
+    assert "+ X=1\\n    ok  gpus  free" in capsys.readouterr().out
 
 
 def test_a_dry_run_of_a_server_that_never_ran_compares_with_its_own_profile(
@@ -308,7 +333,9 @@ def test_a_dry_run_of_an_undo_shows_what_it_would_go_back_to(capsys: pytest.Capt
     runs = history(fleet)
     fleet.undo_to["kimi"] = runs[1].run_id
     assert run(fleet, "undo", "kimi", "--dry-run") == 0
-    assert "~ --mem-fraction-static 0.88 -> 0.9" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert f"kimi on gpu-a, as run {runs[1].run_id}; nothing was done" in out
+    assert "~ --mem-fraction-static 0.88 -> 0.9" in out
     assert fleet.asked == []
 
 

@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 
 from k2tui.core.alerting.book import DEFAULT_RULES
+from k2tui.core.benching.live import BenchLive
+from k2tui.core.benching.plan import Procedure
+from k2tui.core.benching.result import BenchPoint, BenchResult
 from k2tui.core.events import Severity
 from k2tui.core.launch import Advice, Cause, Launch, LaunchPhase
 from k2tui.core.link import LinkPhase
@@ -114,6 +117,9 @@ def ecc(count: int) -> Trace:
 
 
 DOWN = {"phase": LinkPhase.DOWN, "code": "lost", "reason": "no answer for 15 s"}
+BASE = BenchResult("b1", "kimi", "gpu-a", Procedure.QUICK, DAY, decode_tps=90.0)
+WIDE = BenchResult("b2", "kimi", "gpu-a", Procedure.SWEEP, DAY, points=(BenchPoint(8, agg_tps_total=400.0),))
+BENCH = BenchLive("b3", Procedure.QUICK, 0.0, "request 1 of 3")
 CAUSE = Cause("torch.OutOfMemoryError: CUDA out of memory", 7, "TP3", "oom_weights")
 FAILED = {
     "status": ServerStatus.CRASHED,
@@ -234,6 +240,13 @@ MUST: list[tuple[str, str, Severity, list[Trace], str]] = [
         "650 tok/s in all with 8 running, usually 1,000",
     ),
     (
+        "below_base",
+        "below_base",
+        Severity.WARNING,
+        [server(2, base=BASE), serving(64, running=1, decode_tokens_per_s=63.6)],
+        "63.6 tok/s of one stream, its base is 90.0",
+    ),
+    (
         "queue_grows",
         "queue_grows",
         Severity.WARNING,
@@ -276,6 +289,15 @@ MUST_NOT: list[tuple[str, list[Trace]]] = [
     ("nothing to decode", [serving(400, 1000.0, running=0, decode_tokens_per_s=0.0)]),
     ("no baseline", [serving(400, None, running=8, decode_tokens_per_s=5.0)]),
     ("two slow minutes", [serving(150, 1000.0, running=8, decode_tokens_per_s=100.0), serving(30, 1000.0, running=0)]),
+    ("one stream at its base", [server(2, base=BASE), serving(200, running=1, decode_tokens_per_s=85.0)]),
+    ("one of two streams", [server(2, base=BASE), serving(200, running=2, decode_tokens_per_s=60.0)]),
+    (
+        "a long prompt",
+        [server(2, base=BASE), serving(200, running=1, decode_tokens_per_s=9.0, prefill_tokens_per_s=4e3)],
+    ),
+    ("a slow measurement", [server(2, base=BASE, bench=BENCH), serving(200, running=1, decode_tokens_per_s=9.0)]),
+    ("half a slow minute", [server(2, base=BASE), serving(40, running=1, decode_tokens_per_s=9.0)]),
+    ("a base of all streams alone", [server(2, base=WIDE), serving(200, running=1, decode_tokens_per_s=9.0)]),
     ("a batch that came at once", [queue(0, *[5000 - 50 * n for n in range(20)])]),
     ("a queue that goes up and down", [queue(*[20 + 15 * (n % 3) for n in range(20)])]),
     ("a queue of a few", [queue(*range(14))]),

@@ -15,6 +15,7 @@ from k2tui.core.errors import ConfigErrors
 from k2tui.core.settings import (
     AlertRuleSettings,
     AlertSettings,
+    MatrixSettings,
     NodeSettings,
     ProfileSettings,
     ServerSettings,
@@ -85,6 +86,22 @@ extends = "base"
 flags = { reasoning_parser = "kimi_k2", --mem-fraction-static = 0.9, x = true, y = [1, 2], z = { a = [true] } }
 env = { NCCL_PROTO = "LL" }
 unset = ["--tp_size", "A"]
+
+[matrix.nccl]
+server = "kimi"
+profile = "base"
+env = { NCCL_PROTO = ["LL", ""] }
+flags = { chunked_prefill_size = [4096, 8192], x = [true, 1, [1, 2], { a = "b" }] }
+restarts = 2
+launch_limit = "5m"
+leave = "best"
+prescreen = true
+max_tokens = 128
+repeats = 5
+
+[matrix.whole]
+server = "kimi"
+profiles = ["base", "reason"]
 
 [alerts]
 bell = false
@@ -183,6 +200,22 @@ def test_every_key_becomes_a_setting() -> None:
                 "gpu_hot": AlertRuleSettings("gpu_hot", for_s=0.0),
             },
         ),
+        matrices={
+            "nccl": MatrixSettings(
+                "nccl",
+                "kimi",
+                profile="base",
+                env={"NCCL_PROTO": ("LL", "")},
+                flags={"chunked-prefill-size": (4096, 8192), "x": (True, 1, (1, 2), {"a": "b"})},
+                restarts=2,
+                launch_limit_s=300.0,
+                leave="best",
+                prescreen=True,
+                max_tokens=128,
+                repeats=5,
+            ),
+            "whole": MatrixSettings("whole", "kimi", profiles=("base", "reason")),
+        },
         keys={"log.follow": "Z"},
     )
 
@@ -305,6 +338,7 @@ INNER = st.sampled_from(
     [
         *("node", "host", "port", "gpus", "profile", "log", "extends", "cmd", "flags", "env", "unset", "a"),
         *("bell", "command", "off", "rules", "on", "when", "until", "say"),
+        *("server", "profiles", "restarts", "launch_limit", "leave", "max_tokens"),
     ]
 )
 NAMED = st.dictionaries(st.sampled_from(["a", "b"]), DOCUMENTS | st.dictionaries(INNER, DOCUMENTS | INNER, max_size=5))

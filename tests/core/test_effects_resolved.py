@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from k2tui.core.effects.on_node import ranks_asked
+from k2tui.core.effects.others import judge_context
 from k2tui.core.effects.resolved import Resolved, judge_value, of_server_info, of_vllm_metrics
 from k2tui.core.grammar.decode_words import accept_length, graph_word
 from k2tui.core.verdicts import Outcome
@@ -49,6 +50,15 @@ def test_a_value_is_as_asked_is_another_or_is_not_told(
 def test_the_sentence_names_both_values() -> None:
     effect = judge_value("mem-fraction-static", ("0.9",), "--mem-fraction-static", INFO)
     assert effect.text == "--mem-fraction-static was asked to be 0.9 and is 0.716"
+
+
+def test_figures_of_any_size_are_judged_and_a_long_value_is_cut_in_the_sentence() -> None:
+    hostile = of_server_info({"mem_fraction_static": 10**400, "internal_states": []})
+    assert judge_value("mem-fraction-static", ("0.9",), "--mem-fraction-static", hostile).outcome is NOT_PROVED
+    long = judge_value("schedule-policy", ("x" * 5000,), "--schedule-policy", INFO)
+    assert len(long.text) < 200
+    asked = ("x", "--context-length", "9" * 400)
+    assert judge_context(asked, {"data": [{"max_model_len": 4096}]}, hostile, None).outcome is CANNOT
 
 
 @pytest.mark.parametrize(
@@ -103,6 +113,7 @@ def test_vllm_tells_the_settings_of_its_cache_and_no_others() -> None:
         ("--tp-size 8 --dp-size 8 --enable-dp-attention", 8),
         ("--tp-size 16 --nnodes 2 --node-rank 1", 8),
         ("--tp-size x", None),
+        pytest.param(f"--tp-size {'9' * 5000}", None, id="5000 digits"),
     ],
 )
 def test_as_many_ranks_as_the_flags_ask_for_on_one_node(flags: str, ranks: int | None) -> None:

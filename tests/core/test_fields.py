@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from k2tui.core.benching.plan import Procedure
+from k2tui.core.benching.result import BenchResult
 from k2tui.core.fields import GPU_FIELDS, NODE_FIELDS, SERVER_FIELDS, gpu_fields, node_fields, server_fields
 from k2tui.core.found import FoundServer, NodeProcess
 from k2tui.core.launch import Launch, LaunchPhase, PhaseSpan
@@ -250,3 +252,21 @@ def test_every_field_has_a_meaning_and_a_value_of_its_kind(names: dict[str, str]
 )
 def test_a_filter_over_a_gpu(text: str, passes: bool | None) -> None:
     assert parse(text, GPU_FIELDS).matches(gpu_fields(NODE, BUSY, NOW)) is passes
+
+
+@pytest.mark.parametrize(
+    ("figures", "share"),
+    [
+        ({"running": 1, "decode_tokens_per_s": 45.0}, 50.0),
+        ({"running": 1, "decode_tokens_per_s": 45.0, "prefill_tokens_per_s": 4000.0}, None),
+        ({"running": 2, "decode_tokens_per_s": 45.0}, None),
+        ({"running": 0, "decode_tokens_per_s": 0.0}, None),
+        ({"running": 1}, None),
+    ],
+    ids=["one stream", "a long prompt", "two streams", "nothing to do", "no rate"],
+)
+def test_one_stream_alone_is_held_against_the_base(figures: dict[str, float], share: float | None) -> None:
+    base = BenchResult("b1", "kimi", "gpu-a", Procedure.QUICK, WALL, decode_tps=90.0)
+    serving = ServingReading(NOW, "metrics", **figures)  # type: ignore[arg-type]  # requests are whole
+    fields = server_fields(replace(SERVER, base=base, serving=serving), NODE, NOW)
+    assert (fields["base"], fields["of_base"]) == (90.0, share)

@@ -23,7 +23,7 @@ def test_every_action_says_what_it_is() -> None:
         assert action.keys
         assert action.label
         assert action.meaning
-        assert action.scope in {"anywhere", "server", "runs", "log", "plot", "sheet"}
+        assert action.scope in {"anywhere", "server", "rows", "benches", "log", "plot", "sheet"}
 
 
 def test_no_action_lives_on_a_key_that_multiplexers_take() -> None:

@@ -56,6 +56,12 @@ def test_a_port_that_nobody_looked_at_is_not_called_free() -> None:
     assert (item.weight, item.text) == (UNKNOWN, "port 30000 not looked at")
 
 
+@pytest.mark.parametrize("port", [0, 65536, 99999])
+def test_a_number_that_no_port_has_is_not_free(port: int) -> None:
+    (item,) = port_items(NodeLook(ports={port: None}), port, {}, None)
+    assert (item.weight, item.text) == (Weight.BLOCK, f"port {port} is none: ports are 1 to 65535")
+
+
 def test_inner_ports_are_told_only_when_they_are_taken() -> None:
     ports = {30000: None, 30233: None, 30234: Holder(5, 4, "redis")}
     items = port_items(NodeLook(ports=ports), 30000, {30233: "attention DP", 30234: "attention DP"}, None)

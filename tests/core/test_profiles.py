@@ -64,6 +64,16 @@ def test_a_servers_port_takes_the_place_of_the_commands_own() -> None:
     assert resolve(settings, "p", ServerSettings("s", "n", port=2)).argv == (*HEAD, "--port", "2", "--x")
 
 
+def test_a_change_of_a_port_that_the_server_gives_is_refused_not_passed_over() -> None:
+    settings, server = Settings(profiles={"p": ProfileSettings("p")}), ServerSettings("s", "n", port=2)
+    with pytest.raises(K2Error, match=r"s has its port 2 from \[servers.s\]") as refused:
+        resolve(settings, "p", server, ProfileChange(set={"port": "3"}))
+    assert (refused.value.code, refused.value.exit_code) == ("bad_change", ExitCode.USAGE)
+    assert resolve(settings, "p", server, ProfileChange(set={"port": "2"})).argv == (*HEAD, "--port", "2")
+    free = ServerSettings("s", "n")
+    assert resolve(settings, "p", free, ProfileChange(set={"port": "3"})).argv == (*HEAD, "--port", "3")
+
+
 def test_what_the_profile_sets_itself_is_left_as_it_is() -> None:
     env = {"CUDA_VISIBLE_DEVICES": "7", "SPT_NOENV": "0", "PYTHONUNBUFFERED": ""}
     settings = Settings(profiles={"p": ProfileSettings("p", env=env)})

@@ -47,6 +47,11 @@ def test_a_difference_reads_as_one_line(old: tuple[str, ...], new: tuple[str, ..
     assert said == words
 
 
+def test_a_value_of_several_lines_makes_no_row_of_its_own() -> None:
+    said = difference_words((ENGINE, {}), ((*ENGINE, "--chat-template", "a\nb"), {"X": "1\n  ok  gpus\x1b[2J"}))
+    assert said == "+--chat-template a\\nb  +X=1\\n  ok  gpus [2J"
+
+
 def test_a_difference_shows_no_secret() -> None:
     said = difference_words((ENGINE, {}), ((*ENGINE, "--api-key", "sk-secret-1234567890"), {"HF_TOKEN": "hf_abcdefgh"}))
     assert said.startswith("+--api-key ")

@@ -329,3 +329,15 @@ def test_no_command_breaks_the_checks_and_no_name_is_told_twice(words: list[str]
     names = [check.name for check in told]
     assert names[-1] == "A"
     assert len(set(names)) == len(names)
+
+
+ODD = ["---1", "--٣", "9" * 5000, "²", "-"]
+
+
+@pytest.mark.parametrize("value", ODD, ids=[ascii(value[:4]) for value in ODD])
+def test_a_value_that_is_no_number_breaks_no_check(value: str) -> None:
+    argv = (*shlex.split(SGLANG), f"--tp-size={value}", f"--nnodes={value}", "--enable-dp-attention")
+    found = check_settings(argv, {"NCCL_BUFFSIZE": value, "NCCL_NTHREADS": value}, engine="sglang", build=NEW)
+    weights = {check.name: check.weight for check in found}
+    assert weights["--tp-size"] is BLOCK or value.isdecimal()
+    assert weights["NCCL_NTHREADS"] is WARN

@@ -18,12 +18,14 @@ from tests.demo.shapes import REPLIES
 from tests.demo.test_engine_answers import TOOL
 
 FLAGS = ("--reasoning-parser", "qwen3", "--tool-call-parser", "qwen", "--enable-metrics", "--context-length", "4096")
+SLOWLY = {"K2_DEMO_RATE": "400"}
+"""Tok/s of one stream: a whole context takes ten seconds."""
 QUESTION = [{"role": "user", "content": "How many shards are left?"}]
 
 
 @pytest.fixture(scope="module")
 async def server(tmp_path_factory: pytest.TempPathFactory, qwen: Path) -> AsyncIterator[RunningEngine]:
-    async with engine(tmp_path_factory.mktemp("http"), qwen, *FLAGS) as running:
+    async with engine(tmp_path_factory.mktemp("http"), qwen, *FLAGS, env=SLOWLY) as running:
         await running.until(READY)
         yield running
 
@@ -235,8 +237,8 @@ async def test_running_requests_show_in_the_loads_and_a_client_that_leaves_is_fo
 
     body = {"messages": QUESTION, "stream": True, "ignore_eos": True}
     async with client.stream("POST", "/v1/chat/completions", json=body) as reply:
-        async for _ in reply.aiter_lines():
-            break
+        lines = reply.aiter_lines()  # held: an iterator that is let go of closes the answer
+        await anext(lines)
         await until_running(1)
     await until_running(0)
 

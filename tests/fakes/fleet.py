@@ -24,6 +24,7 @@ from k2tui.core.settings import NodeSettings, ProfileSettings, ServerSettings, S
 from k2tui.core.verbs import LaunchPlan, Manner, ProfileChange, VerbEvent
 from k2tui.core.verdicts import Effect, Outcome
 from k2tui.core.views import NodeView, Proof, ServerStatus, ServerView, Witness
+from tests.fakes.fleet_benches import FakeBenches
 from tests.fakes.fleet_verbs import FakeVerbs
 
 DAY = 1_796_047_200.0
@@ -56,11 +57,12 @@ class FakeClock:
         self.at += seconds
 
 
-class FakeFleet(FakeVerbs):
+class FakeFleet(FakeVerbs, FakeBenches):
     """The Fleet surface over plain dictionaries."""
 
     def __init__(self, settings: Settings, clock: FakeClock | None = None, *, simulated: bool = False) -> None:
-        super().__init__()
+        FakeVerbs.__init__(self)
+        FakeBenches.__init__(self)
         self.settings = settings
         self.clock = clock or FakeClock()
         self.simulated = simulated

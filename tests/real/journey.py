@@ -11,7 +11,7 @@ import urllib.request
 from pathlib import Path
 
 from k2tui.core.launch import PHASES, LaunchPhase
-from tests.real import builds, failures, follower, foreign, numbers, restart
+from tests.real import benches, builds, failures, follower, foreign, numbers, restart
 from tests.real.perform import StoryEnds, Table, Theatre, end_everything, perform
 from tests.real.stage import Event, Stage, Stream, claim, is_loading_weights, wait_for
 from tests.sshd import Sshd
@@ -27,7 +27,7 @@ SLOW_SHARD_S = 2.0
 
 def main() -> int:
     """Play the journey and then the failures; 0 when everything held."""
-    return perform(journey, restart.play, builds.play, failures.play, numbers.play, foreign.play)
+    return perform(journey, restart.play, builds.play, failures.play, numbers.play, foreign.play, benches.play)
 
 
 def journey(theatre: Theatre, table: Table) -> None:

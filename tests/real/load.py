@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
+import socket
 import threading
 import time
 from bisect import bisect_right
@@ -52,7 +54,8 @@ class Load:
     ) -> None:
         for connection in list(self._open):
             if connection.sock is not None:
-                connection.sock.close()
+                with contextlib.suppress(OSError):
+                    connection.sock.shutdown(socket.SHUT_RDWR)  # closed alone, its reader would read on
 
     def tokens_by(self, at: float) -> float:
         """Tokens of all streams that had come by a unix time, straight between two of them."""

@@ -100,11 +100,33 @@ async def test_a_variable_is_seen_on_every_rank(node: Node) -> None:
     ranks = await looks(node, run).ranks(("NCCL_PROTO", "@HF_TOKEN", "WITH_BLANKS", "EMPTY", "NCCL"))
     assert titles(ranks) == [f"sglang::scheduler_TP{number}" for number in range(4)]
     assert {tuple(rank.env.items()) for rank in ranks} == {
-        (("NCCL_PROTO", "LL"), ("HF_TOKEN", "***"), ("WITH_BLANKS", "a b c=d  e"), ("EMPTY", ""), ("NCCL", None))
+        (("NCCL_PROTO", "LL"), ("HF_TOKEN", "***"), ("WITH_BLANKS", "a b\x01c=d  e"), ("EMPTY", ""), ("NCCL", None))
     }
     assert judge_variable("NCCL_PROTO", "LL", ranks, ()).text == "NCCL_PROTO is LL on 4 of 4 ranks"
     assert judge_variable("HF_TOKEN", "***", ranks, ()).text == "HF_TOKEN is set on 4 of 4 ranks"
     assert judge_ranks(("x", "--tp-size", "4"), ranks, None).outcome is Outcome.PROVED
+
+
+@EVERY_SHELL
+async def test_a_value_of_any_bytes_is_known_again_as_it_was_given(node: Node) -> None:
+    odd = {
+        "LINES": "a\nb\n",
+        "TABS": "a\tb\r",
+        "QUOTES": "'\"$(id)`id`\\",
+        "NAMES": "Größe 模型",
+        "BYTES": "\udcff\udcfe",
+    }
+    long = {"JUST": "é" * 200, "LONG": "x" * 401}
+    run = await start(node, "same", port=free_port(), env={**odd, **long})
+    ranks = await looks(node, run).ranks((*odd, *long))
+    for name, value in odd.items():
+        assert judge_variable(name, value, ranks, ()).outcome is Outcome.PROVED, name
+        assert judge_variable(name, f"{value} ", ranks, ()).outcome is Outcome.NOT_PROVED, name
+    assert judge_variable("LINES", "a b ", ranks, ()).outcome is Outcome.NOT_PROVED
+    assert judge_variable("JUST", long["JUST"], ranks, ()).outcome is Outcome.PROVED
+    cut = judge_variable("LONG", long["LONG"], ranks, ())
+    assert cut.outcome is Outcome.CANNOT
+    assert cut.text == "LONG begins as asked on 1 of 1 rank; what follows 400 bytes is not compared"
 
 
 @EVERY_SHELL

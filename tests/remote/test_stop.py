@@ -169,6 +169,17 @@ async def test_a_stop_is_written_down_before_anything_is_signalled(node: Node) -
     assert Path(run.directory, "stop").read_text().split()[1] == "ada@desk"
 
 
+@EVERY_SHELL
+async def test_a_stop_that_can_not_be_written_down_is_no_crash_to_be_restarted_from(node: Node) -> None:
+    """The disk is full: the supervisor reads of no stop, and is told by a signal."""
+    run = await node.start(node.server(on_crash_restarts=3, on_crash_window_s=3600.0))
+    Path(run.directory, "stop.tmp").mkdir()
+    report = await node.keeper.stop(run, grace_s=20)
+    assert (report.left, report.killed) == ((), ())
+    assert (await node.ended(run)).restarts == 0
+    assert "RESTART" not in Path(run.directory, "sup.log").read_text()
+
+
 async def test_a_second_stop_says_that_nothing_ran(node: Node) -> None:
     run = await node.start()
     await node.keeper.stop(run)

@@ -15,7 +15,8 @@ from k2tui.core.effects import Wanted, wanted
 from k2tui.core.effects.on_node import Listener, RankProcess
 from k2tui.core.verdicts import Effect, Outcome
 from k2tui.core.views import Proof
-from k2tui.services.proofs import NodeLooks, prove
+from k2tui.services.proofs import NodeLooks
+from k2tui.services.proofs.prove import prove
 
 REPLIES = Path(__file__).parent.parent / "logs" / "replies"
 MODEL = "models/tiny-qwen3-64shards"

@@ -1,7 +1,8 @@
 """A server that is up at once and answers as an engine does, for the tests of verbs; run on the node as a program.
 
 --port N, --model-path NAME; --tag is anything, and `bad` refuses to start; --stubborn lets the first SIGTERM pass;
---hang never answers a completion; --mute says that it is ready once somebody else listens on its port.
+--hang never answers a completion; --api-key KEY is wanted by every route; --mute says that it is ready once somebody
+else listens on its port.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ class Engine(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
+        if self.is_locked():
+            return
         if self.path == "/v1/models":
             self.answer({"data": [{"id": value("--model-path")}]})
         elif self.path == "/v1/loads":
@@ -40,11 +43,21 @@ class Engine(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        if self.is_locked():
+            return
         while "--hang" in sys.argv:
             time.sleep(60)
         message = {"role": "assistant", "content": "17 times 3 is 51."}
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
         self.answer({"choices": [choice], "usage": {"completion_tokens": 9}})
+
+    def is_locked(self) -> bool:
+        """The key is missing, or another one; that is answered."""
+        key = value("--api-key")
+        if not key or self.headers.get("Authorization") == f"Bearer {key}":
+            return False
+        self.answer({"error": "Unauthorized"}, 401)
+        return True
 
     def answer(self, document: object, status: int = 200) -> None:
         body = json.dumps(document).encode()

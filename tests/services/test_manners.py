@@ -57,7 +57,7 @@ def test_only_one_module_asks_for_a_proof_and_it_asks_the_policy_first() -> None
         if isinstance(node, ast.ImportFrom)
         and (node.module == "k2tui.services.proofs.prove" or "prove" in {alias.name for alias in node.names})
     }
-    assert importers == {"services/proving.py", "services/__init__.py"}  # and where the package names it
+    assert importers == {"services/proving.py"}
     deciders = {
         name
         for name, tree in trees()

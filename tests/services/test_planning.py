@@ -98,7 +98,8 @@ async def test_what_was_proved_before_is_not_asked_again(k2: K2) -> None:
     change = ProfileChange(set={"reasoning-parser": "kimi_k2"})
     assert len(k2.plan(change).expects) > len(k2.plan().expects)
     knows(k2, run_of(k2.plan(change), 1, verdict=VERIFIED))
-    assert k2.plan(change).expects == k2.plan(ProfileChange(set={"reasoning-parser": "kimi_k2", "port": "9"})).expects
+    also = ProfileChange(set={"reasoning-parser": "kimi_k2"}, env={"FOO": "1"})
+    assert k2.plan(change).expects == k2.plan(also).expects
 
 
 async def test_what_a_pasted_command_loses_is_a_warning_and_that_of_the_profile_is_not(k2: K2) -> None:

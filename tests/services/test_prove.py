@@ -11,7 +11,7 @@ import pytest
 from k2tui.adapters.http_client import HttpClient
 from k2tui.core.effects import Wanted, verdict_of
 from k2tui.core.verdicts import Outcome
-from k2tui.services.proofs import prove
+from k2tui.services.proofs.prove import prove
 from tests.services.proof_stage import (
     BASE,
     BOTH,
@@ -146,12 +146,19 @@ async def test_of_a_log_that_is_only_watched_the_first_model_is_asked() -> None:
 
 @pytest.mark.parametrize(
     ("status", "words"),
-    [(503, "still starting"), (404, "no such server"), (500, "HTTP 500"), (401, "API key"), (403, "API key")],
+    [(503, "still starting"), (404, "no such server"), (500, "HTTP 500")],
 )
 async def test_a_refusal_says_what_it_means(status: int, words: str) -> None:
     proof = await sglang(models=httpx.Response(status, json={"error": "no"})).prove()
     assert (proof.ok, outcome(proof, "completion")) == (False, Outcome.NOT_PROVED)
     assert words in proof.text
+
+
+@pytest.mark.parametrize("status", [401, 403])
+async def test_a_key_that_k2tui_was_not_given_proves_nothing_of_the_server(status: int) -> None:
+    proof = await sglang(models=httpx.Response(status, json={"error": "no"})).prove()
+    assert (proof.ok, outcome(proof, "completion")) == (False, Outcome.CANNOT)
+    assert "API key that k2tui was not given" in proof.text
 
 
 async def test_a_refusal_carries_the_servers_own_words_on_one_line() -> None:

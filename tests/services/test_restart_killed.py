@@ -160,3 +160,18 @@ async def test_a_roll_back_that_is_killed_as_it_began_is_gone_on_with(place: Wor
         steps = await played(k2.verbs.go_on(confirm=None))
         assert steps[-1].exit_code is ExitCode.DONE, steps[-1].text
         assert Stands.now(k2) == UNTOUCHED
+
+
+async def test_a_key_that_only_the_killed_k2tui_knew_is_told_and_no_reason_to_go_back(place: Workplace) -> None:
+    place.configure(on_failure="rollback")
+    async with place.k2() as k2:
+        await played(k2.verbs.start(k2.plan(), confirm=None, verify=True))
+    locked = ProfileChange(set={"tag": "new", "api-key": "planted-secret-1"})
+    async with place.k2("begin", "after") as k2:
+        await played_until_killed(k2, k2.verbs.restart(k2.plan(locked), confirm=None, verify=True))
+    async with place.k2() as k2:
+        steps = await played(k2.verbs.go_on(confirm=None))
+        assert steps[-1].exit_code is ExitCode.BAD
+        assert "wants an API key that k2tui was not given" in steps[-1].text
+        assert "rollback" not in [step.type for step in steps]
+        assert Stands.now(k2) == BEGUN

@@ -21,7 +21,7 @@ from k2tui.services.restarting import WayBack, ended
 from k2tui.services.verb_tools import Teller
 from tests.fakes.clock import FakeClock
 from tests.remote.node import is_alive
-from tests.services.verb_stage import ENGINE, K2, NAME, Workplace, kinds, played, tag_of
+from tests.services.verb_stage import ENGINE, K2, NAME, NODE, Workplace, kinds, played, tag_of
 from tests.waiting import until
 
 NEW, BAD = ProfileChange(set={"tag": "new"}), ProfileChange(set={"tag": "bad"})
@@ -90,7 +90,7 @@ async def test_a_bad_flag_with_roll_back_ends_where_it_began_verified(place: Wor
         first = await started(k2)
         steps = await played(restarted(k2, BAD, BACK))
         names = kinds(steps)
-        assert names[names.index("failed") :][:3] == ["failed", "rollback", "started"]
+        assert names[names.index("failed") :][:4] == ["failed", "rollback", "seen", "started"]
         done = steps[-1]
         assert (done.exit_code, done.data["back_to"], done.data["is_back"]) == (ExitCode.BAD, first, True)
         assert "invalid choice: 'bad'" in done.text
@@ -286,7 +286,6 @@ async def test_read_only_lets_no_verb_through(place: Workplace) -> None:
         verbs = (
             restarted(k2, NEW),
             k2.verbs.stop(confirm_needed=None, confirm=None),
-            k2.verbs.verify(),
             k2.verbs.go_on(confirm=None),
             k2.verbs.take_back(confirm=None),
         )
@@ -296,6 +295,106 @@ async def test_read_only_lets_no_verb_through(place: Workplace) -> None:
             assert refused.value.code == "read_only"
         assert k2.audit.lines == []
         assert set(k2.link.ran) <= {"scan", "log_size", "weights", "activity"}
+
+
+async def test_read_only_verify_asks_and_writes_nothing_down(place: Workplace) -> None:
+    async with place.k2() as k2:
+        await played(k2.verbs.start(k2.plan(), confirm=None, verify=False))
+    async with place.k2(read_only=True) as k2:
+        steps = await played(k2.verbs.verify())
+        assert kinds(steps) == ["effect", "proved", "done"]
+        assert steps[-1].exit_code is ExitCode.DONE
+        assert "not written down, because k2tui is read-only" in steps[-1].text
+        assert (await k2.runs())[0].verdict is None
+        assert k2.audit.lines == []
+        assert "write_verdict" not in k2.link.ran
+
+
+async def test_a_look_that_learns_nothing_leaves_what_was_proved_before(place: Workplace) -> None:
+    """Another k2tui knows no key: the way back to a verified run is not taken away by that."""
+    locked = ProfileChange(set={"api-key": "planted-secret-1"})
+    async with place.k2() as k2:
+        steps = await played(k2.verbs.start(k2.plan(locked), confirm=None, verify=True))
+        assert steps[-1].exit_code is ExitCode.DONE, steps[-1].text
+        proved = (await k2.runs())[0].verdict
+    async with place.k2() as k2:
+        steps = await played(k2.verbs.verify())
+        assert steps[-1].exit_code is ExitCode.BAD
+        assert "what was proved of it before stands" in steps[-1].text
+        assert (await k2.runs())[0].verdict == proved
+
+
+async def test_a_restart_that_was_taken_back_while_it_waited_stops_nothing(place: Workplace) -> None:
+    busy = ProfileChange(env={"RUNNING": "2"})
+    async with place.k2() as ana, place.k2() as bob:
+        await played(ana.verbs.start(ana.plan(busy), confirm=None, verify=True))
+        plan, manner = ana.plan(NEW), Manner(drain_s=0.1)
+        steps = ana.verbs.restart(plan, confirm=NODE, verify=True, manner=manner)
+        while (await anext(steps)).type != "drain":
+            pass
+        await until(lambda: bob.view.planned is not None)
+        taken = await played(bob.verbs.take_back(confirm=NODE))
+        assert taken[-1].exit_code is ExitCode.DONE
+        with pytest.raises(K2Error, match="was taken back meanwhile, and nothing was stopped") as refused:
+            await played(steps)
+        assert (refused.value.code, "stop" in ana.link.ran) == ("overtaken", False)
+        assert [(tag_of(run), run.alive) for run in await ana.runs()] == [("old", True)]
+
+
+async def test_a_restart_that_somebody_else_began_while_it_waited_goes_on_with_that_run(place: Workplace) -> None:
+    busy = ProfileChange(env={"RUNNING": "2"})
+    async with place.k2() as ana, place.k2() as bob:
+        await played(ana.verbs.start(ana.plan(busy), confirm=None, verify=True))
+        steps = ana.verbs.restart(ana.plan(NEW), confirm=NODE, verify=True, manner=Manner(drain_s=0.1))
+        while (await anext(steps)).type != "drain":
+            pass
+        await until(lambda: bob.view.planned is not None)
+        his = await played(bob.verbs.go_on(confirm=NODE))
+        assert his[-1].exit_code is ExitCode.DONE, his[-1].text
+        mine = await played(steps)
+        assert mine[-1].exit_code is ExitCode.DONE, mine[-1].text
+        assert "stop" not in ana.link.ran
+        assert [(tag_of(run), run.alive) for run in await ana.runs()] == [("new", True), ("old", False)]
+
+
+@pytest.mark.parametrize("at", ["stopping", "stopped", "seen"])
+async def test_a_node_that_goes_out_of_reach_in_the_middle_says_how_to_go_on(
+    place: Workplace, at: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def lost(*_: object, **__: object) -> None:
+        raise K2Error("gpu-a is not connected", code="lost", exit_code=ExitCode.UNREACHABLE)
+
+    async with place.k2() as k2:
+        await started(k2)
+        steps = restarted(k2, NEW, BACK)
+        while (await anext(steps)).type != at:
+            pass
+        with monkeypatch.context() as away:
+            away.setattr(k2.link, "run", lost)
+            with pytest.raises(K2Error, match="gpu-a is not connected; k2tui resume kimi --continue ends") as error:
+                await played(steps)
+        assert (error.value.code, error.value.exit_code) == ("lost", ExitCode.UNREACHABLE)
+        steps_after = await played(k2.verbs.go_on(confirm=None))
+        assert steps_after[-1].exit_code is ExitCode.DONE, steps_after[-1].text
+        assert [(tag_of(run), run.alive) for run in await k2.runs()] == [("new", True), ("old", False)]
+
+
+async def test_a_roll_back_leaves_alone_what_somebody_else_started_meanwhile(place: Workplace) -> None:
+    async with place.k2() as ana, place.k2() as bob:
+        await started(ana)
+        await until(lambda: bob.view.run is not None and bob.view.run.verdict is not None)
+        steps = []
+        async for step in restarted(ana, NEW, BACK):
+            steps.append(step)
+            if step.type == "seen":
+                his = await played(
+                    bob.verbs.start(bob.plan(ProfileChange(set={"tag": "bob"})), confirm=None, verify=True)
+                )
+                assert his[-1].exit_code is ExitCode.DONE, his[-1].text
+        assert kinds(steps)[-3:] == ["failed", "rollback", "done"]
+        assert (steps[-1].exit_code, steps[-1].data["back_to"]) == (ExitCode.BAD, None)
+        assert "is there now, and was left alone" in steps[-1].text
+        assert [(tag_of(run), run.alive) for run in await ana.runs()] == [("bob", True), ("old", False)]
 
 
 async def test_a_list_of_runs_that_is_older_than_a_start_does_not_take_it_away(place: Workplace) -> None:

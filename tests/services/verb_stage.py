@@ -101,6 +101,7 @@ class K2:
     link: DyingLink
     verbs: Verbs
     audit: MemoryAudit
+    planning: Planning
     waiting: asyncio.Future[None] | None = None
 
     @property
@@ -200,7 +201,7 @@ class Workplace:
         scan.start()
         try:
             await until(lambda: scan.at is not None)
-            yield K2(self, watch, scan, keeper, link, Verbs(tools), audit)
+            yield K2(self, watch, scan, keeper, link, Verbs(tools), audit, planning)
         finally:
             await scan.close()
             await watch.close()

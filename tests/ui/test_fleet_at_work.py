@@ -261,9 +261,9 @@ async def test_a_foreign_server_is_marked_and_its_verbs_say_why_not() -> None:
 async def test_the_last_line_of_a_foreign_server_offers_to_adopt_it_and_no_verb() -> None:
     app = app_on(working())
     async with app.run_test(size=(120, 40)) as pilot:
-        await shows(pilot, "r restart  t try  s stop  v verify")
+        await shows(pilot, "r restart  t try  b bench  s stop  v verify")
         await pilot.press("G")
-        await shows(pilot, "enter open  i adopt  l log")
+        await shows(pilot, "enter open  i adopt  b bench  l log")
         assert "restart" not in rows_of(app)[-1]
 
 

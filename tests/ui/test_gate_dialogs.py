@@ -18,12 +18,14 @@ from k2tui.core.keymap import ACTIONS, Action
 from k2tui.core.link import LinkPhase, LinkState
 from k2tui.core.settings import NodeSettings
 from k2tui.ui.actions import CHANGING
-from k2tui.ui.screens import confirm, going_back, several
+from k2tui.ui.screens import bench_questions, confirm, going_back, several
 from k2tui.ui.screens.dialog import Dialog
+from k2tui.ui.screens.measure import MeasureDialog
 from k2tui.ui.screens.question import QuestionDialog
 from k2tui.ui.screens.sheet import LaunchSheet
 from tests.fakes.fleet import FakeFleet, connected, settings_of
 from tests.ui.helpers import app_on, screen_text, shows, until
+from tests.ui.measured import NCCL, ab_state
 
 KIMI, NODE = "kimi", "gpu-a"
 ALWAYS = {NODE: NodeSettings(NODE, NODE, confirm="always")}
@@ -68,16 +70,27 @@ QUESTIONS: dict[str, Callable[[FakeFleet], Dialog]] = {
         fleet.server(KIMI), None, "20261130T000000Z-bbbb", node_of(fleet), "crashed in weights", 0.0
     ),
     "going_back.interrupted_dialog": interrupted,
+    "bench_questions.busy_dialog": lambda fleet: bench_questions.busy_dialog(fleet.server(KIMI)),
+    "bench_questions.series_dialog": lambda fleet: bench_questions.series_dialog(NCCL, node_of(fleet), "about 9 min"),
+    "bench_questions.interrupted_series_dialog": lambda fleet: bench_questions.interrupted_series_dialog(
+        ab_state(), node_of(fleet)
+    ),
+    "bench_questions.running_series_dialog": lambda fleet: bench_questions.running_series_dialog(
+        ab_state(), node_of(fleet)
+    ),
+    "measure.MeasureDialog": lambda fleet: MeasureDialog(fleet, KIMI),
     "sheet.LaunchSheet": lambda fleet: LaunchSheet(fleet, KIMI),
     "sheet.LaunchSheet brief": lambda fleet: LaunchSheet(fleet, KIMI, why="try", brief=True),
 }
 """What makes each question that a change follows."""
-NO_QUESTIONS = frozenset(("VerifyDialog", "ChooseScreen"))
+NO_QUESTIONS = frozenset(("VerifyDialog", "ChooseScreen", "BenchDialog"))
 """Boxes that nothing follows but the going to something."""
+CHANGES_NOTHING = frozenset(("confirm.trust_dialog", "bench_questions.busy_dialog", "measure.MeasureDialog"))
+"""What follows touches no server's process: a benchmark is only work for it, and a series is asked about once more."""
 LEAVING = ("app.quit", "app.leave")
-OPENED_BY = {"sheet": "r", "runs": "H"}
+OPENED_BY = {"sheet": "r", "rows": "H", "benches": "3"}
 """The key that leads to where such an action acts."""
-BASES = frozenset(("QuestionDialog", "ConfirmDialog", "TypingDialog", "PlannedLaunch", "SheetEdits"))
+BASES = frozenset(("QuestionDialog", "ConfirmDialog", "TypingDialog", "PlannedLaunch", "SheetEdits", "SeriesQuestion"))
 
 
 def modules() -> Iterator[str]:
@@ -101,7 +114,7 @@ def test_every_question_of_the_app_is_in_the_table() -> None:
                 made.add(f"{name.rpartition('.')[2]}.{word}")
     kinds = {kind.__name__ for kind in dialogs() if kind.__module__.startswith("k2tui.")}
     assert made == {name for name in QUESTIONS if "dialog" in name}
-    assert kinds - BASES - NO_QUESTIONS == {"LaunchSheet"}
+    assert kinds - BASES - NO_QUESTIONS == {"LaunchSheet", "MeasureDialog"}
 
 
 @pytest.mark.parametrize("policy", ["never", "always"])
@@ -132,7 +145,7 @@ async def test_enter_cancels_and_the_first_moment_is_deaf(name: str, policy: str
     assert fleet.asked == []
 
 
-@pytest.mark.parametrize("name", [name for name in QUESTIONS if "trust" not in name])
+@pytest.mark.parametrize("name", [name for name in QUESTIONS if name not in CHANGES_NOTHING])
 async def test_always_wants_the_nodes_name_typed(name: str) -> None:
     fleet = running(confirm="always")
     app = app_on(fleet)

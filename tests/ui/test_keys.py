@@ -15,6 +15,10 @@ from k2tui.ui.app import K2App
 from k2tui.ui.present import key_text
 from k2tui.ui.screens.adopt import AdoptScreen
 from k2tui.ui.screens.base import K2Screen
+from k2tui.ui.screens.bench_compare import BenchCompareScreen
+from k2tui.ui.screens.bench_live import BenchDialog
+from k2tui.ui.screens.bench_result import BenchResultScreen
+from k2tui.ui.screens.benches import BenchesScreen
 from k2tui.ui.screens.box import BoxScreen
 from k2tui.ui.screens.compare import CompareScreen
 from k2tui.ui.screens.confirm import ConfirmDialog
@@ -25,8 +29,10 @@ from k2tui.ui.screens.fleet import FleetScreen
 from k2tui.ui.screens.gpus import GpuScreen, GpusScreen
 from k2tui.ui.screens.help import ChooseScreen
 from k2tui.ui.screens.history import HistoryScreen
+from k2tui.ui.screens.measure import MeasureDialog
 from k2tui.ui.screens.question import QuestionDialog
 from k2tui.ui.screens.runs import RunsScreen
+from k2tui.ui.screens.series import SeriesScreen
 from k2tui.ui.screens.server import ServerScreen
 from k2tui.ui.screens.sheet import LaunchSheet
 from k2tui.ui.screens.verify import VerifyDialog
@@ -50,8 +56,20 @@ FULL: tuple[type[K2Screen], ...] = (
     AdoptScreen,
     RunsScreen,
     CompareScreen,
+    BenchesScreen,
+    BenchResultScreen,
+    BenchCompareScreen,
+    SeriesScreen,
 )
-DIALOGS: tuple[type[Dialog], ...] = (ConfirmDialog, QuestionDialog, VerifyDialog, ChooseScreen, LaunchSheet)
+DIALOGS: tuple[type[Dialog], ...] = (
+    ConfirmDialog,
+    QuestionDialog,
+    VerifyDialog,
+    ChooseScreen,
+    LaunchSheet,
+    BenchDialog,
+    MeasureDialog,
+)
 SCREENS: tuple[type[K2Screen] | type[Dialog], ...] = (*FULL, *DIALOGS)
 
 

@@ -22,7 +22,7 @@ async def test_marked_servers_are_restarted_one_by_one() -> None:
     app = app_on(fleet)
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("space", "space", "r")
-        await shows(pilot, "Restart 2 servers", "kimi  kimi-2", "no change", "[ Cancel ]")
+        await shows(pilot, "Restart 2 servers", "kimi  kimi-2", "profile reason: no change", "[ Cancel ]")
         await hear(pilot, fleet, ["right", "enter"])
         await shows(pilot, "2 of 2 are verified")
         assert [(verb, name) for verb, name, _, _ in fleet.asked] == [("restart", "kimi"), ("restart", "kimi-2")]

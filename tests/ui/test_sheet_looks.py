@@ -13,7 +13,7 @@ from k2tui.core.preflight import Preflight, PreflightItem, SettingCheck, Weight
 from k2tui.core.serving import ServingReading
 from k2tui.core.settings import NodeSettings
 from k2tui.core.settings_between import Setting
-from k2tui.core.verbs import Manner, OnFailure, ProfileChange
+from k2tui.core.verbs import LaunchPlan, Manner, OnFailure, ProfileChange
 from k2tui.ui.screens.sheet import LaunchSheet
 from k2tui.ui.setting_rows import rows_between
 from k2tui.ui.sheet_notes import Look, after_lines, build_line, drain_line, failure_line, look_lines, obstacle
@@ -237,6 +237,34 @@ async def test_requests_may_end_first_and_a_failure_may_roll_back() -> None:
         await shows(pilot, "● roll back to the run of 11-30 14:01")
         await pilot.press("tab", "enter")
         await until(pilot, lambda: fleet.manners == [Manner(60.0, OnFailure.ROLLBACK, "restart")])
+
+
+async def test_requests_that_may_end_are_not_said_to_be_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    fleet = sheets()
+    plan = fleet.plan
+
+    def asks(name: str, change: ProfileChange | None = None) -> LaunchPlan:
+        return replace(plan(name, change), confirm_needed="2 requests would be cut off")
+
+    monkeypatch.setattr(fleet, "plan", asks)
+    async with opened(fleet) as (pilot, _):
+        await shows(pilot, "! 2 requests would be cut off")
+        await pilot.press("K")
+        await gone(pilot, "would be cut off")
+
+
+async def test_why_a_name_must_be_typed_is_said_also_where_requests_may_end() -> None:
+    always = {"gpu-a": NodeSettings("gpu-a", "gpu-a", confirm="always")}
+    async with opened(sheets(sheet_settings(nodes=always))) as (pilot, _):
+        await pilot.press("K")
+        await shows(pilot, "K cuts off", 'confirm = "always" on gpu-a')
+
+
+def test_where_there_is_no_way_back_the_reason_is_read_in_full() -> None:
+    plan = replace(sheets().plan("kimi"), back_to=None, no_way_back="no run of kimi-prod was verified yet")
+    told = {width: text_of(failure_line(plan, OnFailure.ASK, "F", width)) for width in (76, 160)}
+    assert told[76] == "ask   F: leave   no run of kimi-prod was verified yet"
+    assert told[160] == ("○ roll back   ● ask   ○ leave   F changes it   no run of kimi-prod was verified yet")
 
 
 async def test_without_a_way_back_none_is_offered() -> None:

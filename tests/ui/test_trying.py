@@ -11,10 +11,12 @@ from k2tui.core.run_words import tried_words
 from k2tui.core.settings import NodeSettings
 from k2tui.core.verbs import Manner, OnFailure, ProfileChange
 from k2tui.ui.app import K2App
+from k2tui.ui.commandline import complaint
 from k2tui.ui.screens.box import BoxScreen
 from k2tui.ui.screens.question import QuestionDialog
 from k2tui.ui.screens.sheet import LaunchSheet
 from k2tui.ui.screens.verify import VerifyDialog
+from k2tui.ui.widgets.typing_help import TypingHelp, wrong_rows
 from tests.fakes.fleet import connected, settings_of
 from tests.ui.helpers import app_on, gone, hear, screen_text, shows, until
 from tests.ui.tried import EFFECTS, TriedFleet, history, interrupted, proof, tried, verified
@@ -57,7 +59,9 @@ async def test_at_the_end_the_difference_is_told_and_kept() -> None:
         await pilot.press(*"+disable-cuda-graph", "enter")
         await confirm(pilot, app, fleet)
         await shows(pilot, "+disable-cuda-graph: ready after 32 s (32 s before)")
-        assert any("+disable-cuda-graph" in event.text for event in app.own_events)
+        told = [event.text for event in app.own_events if "+disable-cuda-graph" in event.text]
+        assert told
+        assert not told[0].startswith("kimi")  # the row names it
 
 
 def test_the_difference_of_a_try_names_what_was_proved() -> None:
@@ -88,6 +92,20 @@ async def test_wrong_words_stay_in_the_prompt_with_what_is_wrong(typed: str, why
         await pilot.press("escape")
         await gone(pilot, why)
         assert fleet.asked == []
+
+
+async def test_what_is_wrong_is_told_in_full() -> None:
+    app = app_on(tried())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("t")
+        await shows(pilot, "try ")
+        await pilot.press(*"-no-such-flag", "enter")
+        await shows(pilot, "has no no-such-flag to unset")
+        help_rows = app.screen.query_one(TypingHelp)
+        assert isinstance(app.screen, BoxScreen)
+        wrong = complaint(app, app.screen, "try -no-such-flag")
+        assert wrong is not None
+        assert help_rows.size.height == 1 + len(wrong_rows(wrong, 80)) > 3
 
 
 async def test_what_is_typed_is_completed_from_the_build_with_its_help() -> None:
@@ -156,7 +174,7 @@ async def test_undo_says_why_there_is_nothing_to_go_back_to() -> None:
     app = app_on(tried())
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("u")
-        await shows(pilot, "undo kimi: there is nothing to go back to")
+        await shows(pilot, "undo kimi: no earlier run with other settings was verified; H shows its runs")
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -346,6 +364,23 @@ async def test_a_found_server_is_adopted_after_its_nodes_name_was_typed(size: tu
         await shows(pilot, "that is not the name of the node")
         assert fleet.asked == []
         await pilot.press(*"gpu-a", "tab", "right", "enter")
+        await until(pilot, lambda: [(verb, given) for verb, _, _, given in fleet.asked] == [("adopt", "gpu-a")])
+
+
+async def test_a_name_that_is_typed_at_once_is_not_lost_and_enter_goes_to_cancel() -> None:
+    fleet = tried()
+    fleet.find("vllm-8000", found())
+    app = app_on(fleet)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await shows(pilot, "vllm-8000")
+        await pilot.press("j", "i")
+        await shows(pilot, "start it anew from here with r")
+        await pilot.press("r")
+        await shows(pilot, "Type the node's name")
+        await hear(pilot, fleet, [*"gpu-a", "enter"])
+        await shows(pilot, "[ Cancel ]", "gpu-a")
+        assert fleet.asked == []
+        await pilot.press("right", "enter")
         await until(pilot, lambda: [(verb, given) for verb, _, _, given in fleet.asked] == [("adopt", "gpu-a")])
 
 

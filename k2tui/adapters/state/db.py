@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from k2tui.adapters.state import builds as state_builds
 from k2tui.adapters.state import events as state_events
@@ -19,6 +20,10 @@ from k2tui.core.history import PastLaunch
 from k2tui.core.runs import Run
 from k2tui.core.series import RateMinute, Samples, SeriesKey, UsualRate
 
+if TYPE_CHECKING:
+    from k2tui.core.benching.result import BenchResult
+    from k2tui.core.benching.series import SeriesState
+
 __all__ = ["StateDb", "state_path"]
 
 THINNED_AT_ONCE = 64
@@ -26,8 +31,8 @@ THINNED_AT_ONCE = 64
 
 
 class StateDb(StateFile):
-    """One file; satisfies LaunchHistory, EventHistory, BuildHistory and RunHistory of services.doors, and ReadingStore
-    of services.recorder."""
+    """One file; satisfies LaunchHistory, EventHistory, BuildHistory, RunHistory and BenchHistory of services.doors, and
+    ReadingStore of services.recorder."""
 
     def __init__(self, path: Path, *, clock: Callable[[], float] = time.time) -> None:
         super().__init__(path, clock=clock)
@@ -112,6 +117,48 @@ class StateDb(StateFile):
     async def kept_runs(self, host: str, server: str) -> tuple[Run, ...]:
         """Newest first."""
         return await self._run(lambda db: state_runs.kept_runs(db, host, server))
+
+    async def keep_bench(self, result: BenchResult) -> None:
+        """Keep it whole; one with the same id is replaced. Of the oldest the requests and samples are let go."""
+        from k2tui.adapters.state.benches import keep_bench  # noqa: PLC0415  keeps the first paint cheap
+
+        await self._run(lambda db: keep_bench(db, result))
+
+    async def benches(self, subject: str | None = None, *, most: int = 500) -> tuple[BenchResult, ...]:
+        """Newest first, without requests and samples; a base is among them however old it is."""
+        from k2tui.adapters.state.benches import benches  # noqa: PLC0415  as above
+
+        return await self._run(lambda db: benches(db, subject, most))
+
+    async def bench(self, bench_id: str) -> BenchResult | None:
+        """Whole; a part of an id will do where it fits only one."""
+        from k2tui.adapters.state.benches import bench  # noqa: PLC0415  as above
+
+        return await self._run(lambda db: bench(db, bench_id))
+
+    async def set_base(self, subject: str, bench_id: str | None) -> None:
+        """Make this the base of its server; None: it has none from now on."""
+        from k2tui.adapters.state.benches import set_base  # noqa: PLC0415  as above
+
+        await self._run(lambda db: set_base(db, subject, bench_id))
+
+    async def keep_series(self, state: SeriesState) -> None:
+        """Keep it; one with the same id is replaced."""
+        from k2tui.adapters.state.serieses import keep_series  # noqa: PLC0415  as above
+
+        await self._run(lambda db: keep_series(db, state))
+
+    async def series(self, *, most: int = 100) -> tuple[SeriesState, ...]:
+        """Newest first."""
+        from k2tui.adapters.state.serieses import series  # noqa: PLC0415  as above
+
+        return await self._run(lambda db: series(db, most))
+
+    async def claim_series(self, series_id: str, owner: str, *, seen: str | None) -> bool:
+        """Make `owner` the one that makes it, if its owner is still `seen`."""
+        from k2tui.adapters.state.serieses import claim_series  # noqa: PLC0415  as above
+
+        return await self._run(lambda db: claim_series(db, series_id, owner, seen))
 
     def _let_go(self) -> None:
         self._series.clear()  # another file has other numbers

@@ -7,11 +7,14 @@ from typing import Any
 from k2tui.core.alerting.rows import ServerRow, ServingRow
 from k2tui.core.alerting.rule import Rule, opposite
 from k2tui.core.events import Severity
+from k2tui.core.fields import of_base
 from k2tui.core.views import ServerStatus
 from k2tui.core.words import PHASE_WORDS, failure_words
 
 SLOW_DECODE, USUAL_DECODE = 0.70, 0.85
 """Shares of the usual tokens a second: below the first it is raised, above the second it is over."""
+BELOW_BASE, NEAR_BASE = 80.0, 90.0
+"""Percent of its base: below the first it is raised, above the second it is over."""
 WITNESS_OLD_S = 60.0
 
 _UNSEEN = (ServerStatus.UNKNOWN, ServerStatus.STALE)
@@ -123,6 +126,29 @@ def _slow_words(row: ServingRow) -> str:
     return f"{head}; look at its GPUs' clocks and at who else works on {row.node.settings.name}"
 
 
+def _below_base(row: ServingRow) -> bool | None:
+    share = of_base(row.server, row.serving)
+    return None if share is None else share < BELOW_BASE
+
+
+def _near_base(row: ServingRow) -> bool | None:
+    """Also where it has none any more, or has nothing to do."""
+    base, running, rate = row.server.base, row.serving.running, row.serving.decode_tokens_per_s
+    if base is None or running == 0:
+        return True
+    if running is not None and running > 1 and rate is not None and base.decode_tps:
+        return rate / running > base.decode_tps * NEAR_BASE / 100 or None  # one of several is no faster than one alone
+    share = of_base(row.server, row.serving)
+    return None if share is None else share > NEAR_BASE
+
+
+def _below_base_words(row: ServingRow) -> str:
+    base, rate = row.server.base, row.serving.decode_tokens_per_s or 0.0
+    measured = 0.0 if base is None or base.decode_tps is None else base.decode_tps
+    head = f"{rate:.1f} tok/s of one stream, its base is {measured:.1f}"
+    return f"{head}: measure it again (k2tui bench {row.server.settings.name}), and compare what changed"
+
+
 def _queue_grows(row: ServingRow) -> bool | None:
     queue = row.moment.trends.queues.get(row.server.settings.name)
     return None if queue is None else queue.grows
@@ -197,6 +223,12 @@ SERVER_RULES: tuple[Rule[Any], ...] = (
         "a server gives less than 70 % of what its configuration usually gives at this load, for 3 min",
         *(ServingRow, _slow, _slow_over, _slow_words),
         for_s=180.0,
+    ),
+    Rule(
+        "below_base",
+        "a server's only stream gets less than 80 % of its base for 1 min",
+        *(ServingRow, _below_base, _near_base, _below_base_words),
+        for_s=60.0,
     ),
     Rule(
         "queue_grows",

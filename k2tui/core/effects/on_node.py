@@ -5,6 +5,7 @@ The words are those of remote/listener.sh and remote/rank_env.sh.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -15,6 +16,8 @@ from k2tui.core.secrets import MASK, is_secret_name, mask
 from k2tui.core.verdicts import Effect, Outcome
 
 MOST_RANKS = 1024
+SHOWN_BYTES = 400
+"""Of a variable's value that a node tells; remote/rank_env.sh cuts there."""
 _RANK_TITLES = ("sglang::scheduler", "VLLM::Worker")
 _ALONE_TITLES = ("VLLM::EngineCore",)
 """One process that is its own rank, where there are no workers."""
@@ -121,9 +124,13 @@ def judge_variable(name: str, value: str | None, ranks: Sequence[RankProcess], l
     if presence_only(name, value):
         right, shown = have, "is set"
     else:
-        right, shown = [rank for rank in have if rank.env[name] == value], f"is {printable_line(value, 60)}"
+        told = _as_told(value)
+        right, shown = [rank for rank in have if rank.env[name] == told], f"is {printable_line(value, 60)}"
     text = f"{name} {shown} on {len(right)} {count}"
     if len(right) == len(ranks):
+        if value is not None and _size(value) > SHOWN_BYTES and not presence_only(name, value):
+            text = f"{name} begins as asked on {len(right)} {count}; what follows {SHOWN_BYTES} bytes is not compared"
+            return Effect(ENVIRONMENT, Outcome.CANNOT, text, name)
         return Effect(ENVIRONMENT, Outcome.PROVED, text, name)
     other = next((rank for rank in seen if rank not in right), None)
     if other is None:
@@ -131,6 +138,16 @@ def judge_variable(name: str, value: str | None, ranks: Sequence[RankProcess], l
     is_now = other.env[name]
     what = "not set" if is_now is None else mask(printable_line(is_now, 60))
     return Effect(ENVIRONMENT, Outcome.NOT_PROVED, f"{text}; on {other.title} it is {what}", name)
+
+
+def _as_told(value: str) -> str:
+    """A value as remote/rank_env.sh tells it."""
+    data = re.sub(rb"[\x00-\x09\x0b-\x1f]", b"\t", value.encode("utf-8", "surrogateescape")).replace(b"\n", b"\x01")
+    return data[:SHOWN_BYTES].decode("utf-8", "replace")
+
+
+def _size(value: str) -> int:
+    return len(value.encode("utf-8", "surrogateescape"))
 
 
 def judge_ranks(argv: Sequence[str], ranks: Sequence[RankProcess], setting: str | None) -> Effect:
@@ -152,7 +169,7 @@ def ranks_asked(argv: Sequence[str]) -> int | None:
     figures = []
     for name in ("tp-size", "pp-size", "dp-size", "nnodes"):
         text = flag_value(argv, name)
-        if text is not None and not text.isdecimal():
+        if text is not None and not (text.isdecimal() and len(text) < 10):
             return None
         figures.append(int(text) if text else 1)
     tp, pp, dp, nodes = figures

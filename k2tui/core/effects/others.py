@@ -157,7 +157,7 @@ def _accepted(resolved: Resolved, look: object) -> float | None:
 
 def _tokens(text: str | None) -> int | None:
     """`4096`, or vLLM's `32k` and `32K`: 32,000 and 32,768."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([kKmM]?)", text or "")
+    found = re.fullmatch(r"(\d{1,15}(?:\.\d{1,15})?)([kKmM]?)", text or "")
     if found is None:
         return None
     return int(float(found[1]) * {"": 1, "k": 1000, "m": 10**6, "K": 1024, "M": 1024**2}[found[2]])

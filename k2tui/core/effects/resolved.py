@@ -78,7 +78,12 @@ def judge_value(
     asked = " ".join(values) or "on"
     if asked == "auto" and said[0] is not None:
         return Effect(VALUE, Outcome.PROVED, f"{setting} auto became {shown}", setting)
-    return Effect(VALUE, Outcome.NOT_PROVED, f"{setting} was asked to be {mask(asked)} and is {shown}", setting)
+    return Effect(
+        VALUE,
+        Outcome.NOT_PROVED,
+        f"{setting} was asked to be {printable_line(mask(asked), 60)} and is {shown}",
+        setting,
+    )
 
 
 def _judge_gone(setting: str, said: Sequence[Any], default: str | None, shown: str) -> Effect:
@@ -123,7 +128,7 @@ def _is(asked: Sequence[str], said: object) -> bool:
     if isinstance(said, bool) or said in ("True", "False"):
         return word.lower() in (("true", "1", "on") if said in (True, "True") else ("false", "0", "off"))
     if isinstance(said, (int, float)):
-        return _number(word) == float(said)
+        return _number(word) == _number(str(said), -1)
     if isinstance(said, dict):
         wanted = _json(word)
         return isinstance(wanted, dict) and all(said.get(key) == value for key, value in wanted.items())

@@ -6,17 +6,18 @@ import asyncio
 import secrets
 import time
 from bisect import bisect_left
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from k2tui.demo.engine.console import Console
 from k2tui.demo.engine.gpus import Gpus
+from k2tui.demo.engine.prefixes import Prefixes
+from k2tui.demo.engine.speed import Speed
 from k2tui.demo.engine.words import Words
 
-TOKENS_PER_S = 60.0
-"""Of one stream, at pace 1."""
 MOST_RUNNING = 64
-PREFILL_TOKENS_PER_S = 9000.0
+BEHIND_S = 0.1
+"""By how much the steps may be behind their time before that is given up: they catch up, so that the rate is true."""
 
 
 class Aborted(Exception):
@@ -33,6 +34,10 @@ class Job:
     """Tokens at which it is cut off."""
     unseen: bool = False
     """Of the invisible crowd: nobody reads its tokens."""
+    words: Sequence[str] = ()
+    """Of the prompt: what the cache knows it by."""
+    cached: int = 0
+    """Prompt tokens that came out of the cache, once it was admitted."""
     rid: str = field(default_factory=lambda: secrets.token_hex(16))
     arrived: float = field(default_factory=time.monotonic)
     first_token_at: float | None = None
@@ -134,7 +139,9 @@ class Batch:
     """Tokens of the KV cache."""
     graph: bool
     log_interval: int = 40
-    pace: float = 1.0
+    speed: Speed = field(default_factory=Speed)
+    caches: bool = True
+    """A prompt that was seen before costs one token."""
     hung: bool = False
     """Takes requests and never gives a token."""
     gauge_sticks: bool = False
@@ -145,13 +152,14 @@ class Batch:
     totals: Totals = field(default_factory=Totals)
     tokens_per_s: float = 0.0
     """Of the last interval, all streams together."""
-    _seen_prompts: set[int] = field(default_factory=set)
+    _prefixes: Prefixes = field(default_factory=Prefixes)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _steps: int = 0
     _since_line: int = 0
     _line_at: float = field(default_factory=time.monotonic)
     _prefill_at: float = field(default_factory=time.monotonic)
     _step_at: float = field(default_factory=time.monotonic)
+    _due: float = 0.0
     _stands: bool = False
 
     @property
@@ -190,7 +198,7 @@ class Batch:
 
     def forget_prompts(self) -> None:
         """The cache is empty again."""
-        self._seen_prompts.clear()
+        self._prefixes.clear()
 
     async def run(self) -> None:
         """For ever: admit, step, tell."""
@@ -202,12 +210,15 @@ class Batch:
                 if not self.hung:
                     self.gpus.show(busy=0)
                 await self._wake.wait()
+                self._due = time.monotonic()
                 continue
-            self._admit()
+            prefill_s = self._admit()
             self._step_at = time.monotonic()
             # Where nobody reads along, one wake-up for a whole interval is enough.
             steps = self.log_interval if all(job.unseen for job in self.running) else 1
-            await asyncio.sleep(steps * self.pace / TOKENS_PER_S)
+            spent_s = prefill_s + steps * self.speed.step_s(len(self.running))
+            self._due = max(self._due, self._step_at - BEHIND_S) + spent_s
+            await asyncio.sleep(max(0.0, self._due - time.monotonic()))
             if not self.hung:
                 self._step(steps)
 
@@ -216,15 +227,18 @@ class Batch:
             tokens = sum(job.prompt_tokens for job in self.waiting)
             self.load = Load(len(self.running), len(self.waiting), tokens, self.used_tokens, time.time())
 
-    def _admit(self) -> None:
+    def _admit(self) -> float:
+        """Let in what waits; seconds that its prompts take."""
         new = self.waiting[: max(0, MOST_RUNNING - len(self.running))]
         if not new:
-            return
+            return 0.0
         del self.waiting[: len(new)]
-        cached = sum(self._cached(job) for job in new)
+        for job in new:
+            job.cached = self._cached(job)
+        cached = sum(job.cached for job in new)
         tokens = sum(job.prompt_tokens for job in new) - cached
         now = time.monotonic()
-        rate = tokens / max(now - self._prefill_at, 1 / PREFILL_TOKENS_PER_S)
+        rate = tokens / max(now - self._prefill_at, self.speed.prefill_s(1))
         self._prefill_at = now
         line = self.words.prefill(len(new), tokens, cached, self.usage, len(self.running), len(self.waiting), rate)
         self.console.log(line, 0)
@@ -234,13 +248,16 @@ class Batch:
         self.running += new
         self._write_load()
         self.gpus.show(busy=min(98, 60 + 4 * len(self.running)))
+        self.speed.another_request()
+        return self.speed.prefill_s(tokens)
 
     def _cached(self, job: Job) -> int:
-        """A prompt that was seen before costs one token, as the radix cache has it."""
-        if job.unseen or job.prompt_tokens < 2 or job.prompt_tokens in self._seen_prompts:
-            return max(0, job.prompt_tokens - 1)
-        self._seen_prompts.add(job.prompt_tokens)
-        return 0
+        """Its beginning as far as it was seen before, as the radix cache has it; a whole prompt costs one token."""
+        most = max(0, job.prompt_tokens - 1)
+        if job.unseen or not self.caches:
+            return most if job.unseen else 0
+        known = self._prefixes.take(job.words)
+        return most if job.words and known == len(job.words) else min(most, known)
 
     def _step(self, steps: int) -> None:
         now = time.monotonic()

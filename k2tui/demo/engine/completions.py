@@ -57,9 +57,13 @@ class Completions:
             prompt_tokens,
             endless(script, ignore_eos=bool(body.get("ignore_eos"))),
             min(int(most or room), room),
+            words=[word for text in texts for word in text.split()],
         )
         self.on_completion()
         return self.facts.batch.submit(job)
+
+    def _usage(self, job: Job, reasoning_tokens: int) -> dict[str, Any]:
+        return usage(job, reasoning_tokens, cache=bool(self.facts.options["enable_cache_report"]))
 
     async def chat(self, request: Request) -> Reply:
         body = json_body(request, self.facts)
@@ -97,7 +101,7 @@ class Completions:
                 "created": int(time.time()),
                 "model": body.get("model") or options.served_name,
                 "choices": [choice],
-                "usage": usage(job, splitter.reasoning_tokens),
+                "usage": self._usage(job, splitter.reasoning_tokens),
                 "metadata": metadata(job),
             }
         )
@@ -122,7 +126,7 @@ class Completions:
             choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": None, "matched_stop": None}
             document: dict[str, Any] = {**head, "choices": [{**choice, **finish}]}
             if running_usage:
-                document["usage"] = usage(job, splitter.reasoning_tokens)
+                document["usage"] = self._usage(job, splitter.reasoning_tokens)
             return _event(document)
 
         try:
@@ -139,7 +143,7 @@ class Completions:
                     yield chunk({"content": piece.content, "reasoning_content": None})
             yield chunk({"reasoning_content": None}, **self._finish(job, called=splitter.called))
             if asked.get("include_usage"):
-                yield _event({**head, "choices": [], "usage": usage(job, splitter.reasoning_tokens)})
+                yield _event({**head, "choices": [], "usage": self._usage(job, splitter.reasoning_tokens)})
             yield b"data: [DONE]\n\n"
         finally:
             self.facts.batch.abort(job)
@@ -156,7 +160,7 @@ class Completions:
                 "created": int(time.time()),
                 "model": body.get("model") or self.facts.options.served_name,
                 "choices": [choice],
-                "usage": usage(job, 0),
+                "usage": self._usage(job, 0),
                 "metadata": metadata(job),
             }
         )
@@ -198,7 +202,7 @@ class Completions:
             "num_retractions": 0,
             "reasoning_tokens": 0,
             "completion_tokens": job.produced,
-            "cached_tokens": 0,
+            "cached_tokens": job.cached,
             "weight_versions": metadata(job)["weight_versions"],
             "cached_tokens_details": None,
             "dp_rank": None,

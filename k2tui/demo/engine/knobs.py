@@ -11,13 +11,14 @@ from pathlib import Path
 
 from k2tui.demo.engine.releases import CURRENT, RELEASES, Release
 
-FAULT, PACE, SGLANG, NODE, OWNER, TRAFFIC = (
+FAULT, PACE, SGLANG, NODE, OWNER, TRAFFIC, RATE = (
     "K2_DEMO_FAULT",
     "K2_DEMO_PACE",
     "K2_DEMO_SGLANG",
     "K2_DEMO_NODE",
     "K2_DEMO_OWNER",
     "K2_DEMO_TRAFFIC",
+    "K2_DEMO_RATE",
 )
 
 
@@ -44,6 +45,8 @@ class FaultKind(Enum):
     """The schedulers stop at the first completion; the process lives, and HTTP answers on."""
     STUCK_GAUGE = "stuck_gauge"
     """The server's own throughput keeps its last figure while nothing runs."""
+    NCCL_TREE = "nccl_tree"
+    """With NCCL_ALGO=Tree the ranks never find each other; with NCCL_PROTO=LL128 beside it they crash."""
 
 
 _TOLD = re.compile(r'^: "\$\{(K2_DEMO_[A-Z]+)=(.*)\}"$', re.MULTILINE)
@@ -75,6 +78,7 @@ def fault_words() -> tuple[str, ...]:
         "die_after_ready",
         "zombie",
         "stuck_gauge",
+        "nccl_tree",
     )
 
 
@@ -120,6 +124,8 @@ class Knobs:
     """`pid:start_ticks` of the demo; the engine ends when that process is gone."""
     traffic: int = 0
     """Requests that an invisible crowd keeps running."""
+    rate: float | None = None
+    """Tok/s of a stream that is alone, whatever the pace; None: 60 at pace 1, and faster with it."""
 
     @staticmethod
     def of(env: Mapping[str, str] | None = None) -> Knobs:
@@ -135,6 +141,7 @@ class Knobs:
             node=Path(env[NODE]) if env.get(NODE) else None,
             owner=env.get(OWNER) or None,
             traffic=int(env.get(TRAFFIC) or 0),
+            rate=float(env[RATE]) if env.get(RATE) else None,
         )
 
     def has(self, kind: FaultKind, where: str | None = None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import time
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from k2tui.demo.engine.console import Console
 from k2tui.demo.engine.gpus import Gpus
 from k2tui.demo.engine.knobs import FaultKind, Knobs
 from k2tui.demo.engine.options import Options
-from k2tui.demo.engine.tracebacks import no_kv_memory, out_of_memory
+from k2tui.demo.engine.tracebacks import nccl_failure, no_kv_memory, out_of_memory
 from k2tui.demo.engine.words import BENIGN, CLASSIC_LOAD_LABEL, LOAD_LABEL, NO_PREFILL_GRAPH, NOFILE, Words
 
 # Pauses in seconds at pace 1; together about ten for a model of 64 shards.
@@ -132,9 +133,19 @@ class Loader:
         began = time.monotonic()
         if self.console.ranks > 1:
             self.console.log(self.words.nccl(), 0)
+        await self._nccl()
         await self.pause(INIT_S)
         await self.each_rank(*self.words.init_end(time.monotonic() - began, CONTEXT_GB))
         await self.each_rank(BENIGN)
+
+    async def _nccl(self) -> None:
+        """Where the ring of the ranks can't be made: silence, or a failed CUDA call."""
+        if self.console.ranks == 1 or not self.knobs.has(FaultKind.NCCL_TREE) or os.environ.get("NCCL_ALGO") != "Tree":
+            return
+        if os.environ.get("NCCL_PROTO") == "LL128":
+            raise SchedulerFailed(0, nccl_failure(self.options.release))
+        self.gpus.settle()
+        await asyncio.Event().wait()
 
     async def _weights(self) -> None:
         share = self.checkpoint.played_weights_gb / self.console.ranks

@@ -65,6 +65,10 @@ def _families(facts: Facts) -> Iterator[tuple[str, str, str, list[Sample]]]:
     ):
         yield name, "counter", help_text, [(name, tokenizer, value)]
     streams: Mapping[str, str] = {"model_name": facts.options.served_name, "engine_type": "unified"}
+    if totals.cached_tokens:  # the real one has no sample before the first hit
+        name, labels = "cached_tokens_total", {**streams, "cache_source": "device"}
+        help_text = "Number of cached prompt tokens by source (device/host/storage)."
+        yield name, "counter", help_text, [(name, labels, totals.cached_tokens)]
     for name, spread, own, help_text in (
         ("time_to_first_token_seconds", totals.first_token, tokenizer, "Histogram of time to first token in seconds."),
         ("inter_token_latency_seconds", totals.between_tokens, streams, "Histogram of inter-token latency in seconds."),

@@ -190,13 +190,14 @@ class Facts:
         }
 
 
-def usage(job: Job, reasoning_tokens: int) -> dict[str, Any]:
-    """Token counts of one request."""
+def usage(job: Job, reasoning_tokens: int, *, cache: bool) -> dict[str, Any]:
+    """Token counts of one request; `cache`: as --enable-cache-report has them."""
+    details = {"cached_tokens": job.cached, **dict.fromkeys(("image_tokens", "audio_tokens", "video_tokens"))}
     return {
         "prompt_tokens": job.prompt_tokens,
         "total_tokens": job.prompt_tokens + job.produced,
         "completion_tokens": job.produced,
-        "prompt_tokens_details": None,
+        "prompt_tokens_details": details if cache else None,
         "reasoning_tokens": reasoning_tokens,
         "completion_tokens_details": {"reasoning_tokens": reasoning_tokens} if reasoning_tokens else None,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -20,6 +21,7 @@ OPEN_PATHS = ("/health", "/ready", "/metrics", "/ping")
 RENAMED = {"/get_model_info": "/model_info", "/get_server_info": "/server_info"}
 HEALTH_S = 1.0
 """What a health check takes at least, since it polls once a second."""
+FLUSH_POLL_S = 0.02
 FLUSHED = (
     "Cache flushed.\nPlease check backend logs for more details. "
     "(When there are running or waiting requests, the operation will not be performed.)\n"
@@ -125,9 +127,14 @@ class Routes:
         found = parsed(str(body.get("text", "")), body.get("tools") or [], str(body.get("tool_call_parser")))
         return NOT_FOUND if found is None else json_reply(found)
 
-    async def _flush(self, _: Request) -> Reply:
+    async def _flush(self, request: Request) -> Reply:
+        """`?timeout=` waits so long for the scheduler to be idle; without it a busy one is refused at once."""
         batch = self.facts.batch
-        idle = not batch.running and not batch.waiting
+        ends = time.monotonic() + float((request.query.get("timeout") or ["0"])[0])
+        while not (idle := not batch.running and not batch.waiting):
+            if time.monotonic() >= ends:
+                break
+            await asyncio.sleep(FLUSH_POLL_S)
         if idle:
             batch.forget_prompts()
             self.console.log("Cache flushed successfully!", 0)

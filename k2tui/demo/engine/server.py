@@ -23,6 +23,7 @@ from k2tui.demo.engine.options import Options, last_flag, parse
 from k2tui.demo.engine.processes import Family, kill_self, process_start
 from k2tui.demo.engine.replies import Facts
 from k2tui.demo.engine.routes import Routes
+from k2tui.demo.engine.speed import TOKENS_PER_S, Speed, configured
 from k2tui.demo.engine.tracebacks import HEAD, forward_failure, load_failure
 from k2tui.demo.engine.web import Request, WebServer
 from k2tui.demo.engine.words import Words
@@ -81,7 +82,8 @@ class Server:
             loaded.tokens,
             graph=self.options.decode_graphs,
             log_interval=int(self.options["decode_log_interval"] or 40),
-            pace=self.knobs.pace,
+            speed=self._speed(),
+            caches=not self.options["disable_radix_cache"],
             gauge_sticks=self.words.classic or self.knobs.has(FaultKind.STUCK_GAUGE),
         )
         facts = Facts(self.options, checkpoint, loaded, batch, loaded.startup_time())
@@ -109,6 +111,11 @@ class Server:
         self._tasks.append(asyncio.create_task(self._warm_up(routes)))
         await self._stopping.wait()
         return await self._shut_down(routes, web)
+
+    def _speed(self) -> Speed:
+        rate = self.knobs.rate or TOKENS_PER_S / max(self.knobs.pace, 1e-6)
+        configuration = configured(os.environ, graphs=self.options.decode_graphs)
+        return Speed.of(rate, configuration, pace=self.knobs.pace, node=self.knobs.node)
 
     async def _warm_up(self, routes: Routes) -> None:
         """SGLang's first requests to itself, and the line that everybody waits for."""

@@ -27,6 +27,13 @@ _POOL_FRAMES = (
     ("managers/tp_worker.py", 409, "alloc_memory_pool", "self.model_runner.alloc_memory_pool("),
     ("mem_cache/kv_cache_configurator.py", 3050, "_profile_available_bytes", "raise ValueError("),
 )
+_JOIN_FRAMES = (
+    *_INIT_FRAMES,
+    ("managers/scheduler.py", 1128, "init_model_worker", "self.init_tp_model_worker()"),
+    ("managers/tp_worker.py", 378, "_init_model_runner", "self._model_runner = ModelRunner("),
+    ("model_executor/model_runner.py", 871, "init_torch_distributed", "init_distributed_environment("),
+    ("distributed/parallel_state.py", 1623, "init_distributed_environment", "torch.distributed.init_process_group("),
+)
 _FORWARD_FRAMES = (
     ("managers/scheduler.py", 6368, "run_scheduler_process", "scheduler.run_event_loop()"),
     ("managers/scheduler.py", 2109, "event_loop_overlap", "batch_result = self.run_batch(batch)"),
@@ -69,6 +76,17 @@ def no_kv_memory(release: Release, fraction: float, least: float) -> str:
         "If using speculative decoding, draft weights are now counted."
     )
     return _text(release, _POOL_FRAMES, last)
+
+
+def nccl_failure(release: Release) -> str:
+    """The ranks can't join: PyTorch's and NCCL's own words."""
+    last = (
+        "torch.distributed.DistBackendError: NCCL error in: "
+        "../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:3690, unhandled cuda error (run with NCCL_DEBUG=INFO for "
+        f"details), NCCL version {release.nccl}\nncclUnhandledCudaError: Call to CUDA function failed.\n"
+        "Last error:\nCuda failure 700 'an illegal memory access was encountered'"
+    )
+    return _text(release, _JOIN_FRAMES, last)
 
 
 def forward_failure(release: Release) -> str:

@@ -1,6 +1,5 @@
 """Proofs: a server is asked for a real answer and for the effects of its flags; core/effects judges what comes."""
 
 from k2tui.services.proofs.looks import LogTail, NodeLooks, ProofScripts, WatchedLog, looks_at
-from k2tui.services.proofs.prove import prove
 
-__all__ = ["LogTail", "NodeLooks", "ProofScripts", "WatchedLog", "looks_at", "prove"]
+__all__ = ["LogTail", "NodeLooks", "ProofScripts", "WatchedLog", "looks_at"]

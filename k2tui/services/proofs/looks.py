@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from k2tui.core.effects.on_node import Listener, RankProcess, parse_listener, parse_ranks
 from k2tui.core.errors import K2Error
 from k2tui.services.doors import NodeLink, Script
 from k2tui.services.log_watch import LogWatch
 from k2tui.services.subject import Subject
+
+if TYPE_CHECKING:
+    from k2tui.core.effects.on_node import Listener, RankProcess
 
 LOOK_S = 8.0
 """A look at a node's /proc takes tenths of a second; one at a container some seconds at worst."""
@@ -71,6 +73,8 @@ class NodeLooks:
 
     async def listener(self, port: int) -> Listener:
         """Who listens there."""
+        from k2tui.core.effects.on_node import Listener, parse_listener  # noqa: PLC0415  keeps the first paint cheap
+
         try:
             done = await self._link.run(self._scripts.listener, (self._directory, str(port)), timeout_s=LOOK_S)
         except K2Error as error:
@@ -79,6 +83,8 @@ class NodeLooks:
 
     async def ranks(self, names: Iterable[str] = ()) -> tuple[RankProcess, ...]:
         """Its processes that do the work, with these variables (`@NAME`: only whether it is set). Empty: not known."""
+        from k2tui.core.effects.on_node import parse_ranks  # noqa: PLC0415  keeps the first paint cheap
+
         asked = [name for name in names if _NAME.fullmatch(name)][:MOST_NAMES]
         try:
             done = await self._link.run(self._scripts.rank_env, (self._directory, *asked), timeout_s=LOOK_S)

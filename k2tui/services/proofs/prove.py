@@ -295,7 +295,9 @@ class _OneProof:
         return Effect(IDENTITY, Outcome.NOT_PROVED, text)
 
     def _no_completion(self, why: NoAnswer) -> Effect:
-        return Effect(COMPLETION, Outcome.NOT_PROVED, str(why))
+        # a run's own key is masked: one that k2tui was not given says nothing of the server
+        outcome = Outcome.CANNOT if why.status in (401, 403) else Outcome.NOT_PROVED
+        return Effect(COMPLETION, outcome, str(why))
 
     async def _why_nothing(self, made: generations.Generations) -> Effect:
         """A server with a queue is busy, not broken."""

@@ -13,7 +13,7 @@ from textual.screen import Screen
 
 from k2tui.core.pace import Shown
 from k2tui.core.views import ServerView
-from k2tui.ui.actions import CHANGING, OWN, handler_of
+from k2tui.ui.actions import CHANGING, OWN, READ_ONLY, handler_of
 from k2tui.ui.layout import PlacedLayout, Places
 from k2tui.ui.present import number
 from k2tui.ui.scene import Scene
@@ -235,7 +235,7 @@ class K2Screen(Screen[None], inherit_bindings=False):
         else:
             server = self.chosen_server
             watched = server is not None and (server.settings.profile is None or server.found is not None)
-            off = CHANGING if self.scene.read_only or watched else ()
+            off = READ_ONLY if self.scene.read_only else CHANGING if watched else ()
             actions = self.k2.actions
             shown = [actions[action_id] for action_id in self.shown_now()]
             if server is not None and server.found is not None:  # no verb touches it; this is what can be done

@@ -57,6 +57,7 @@ class BoxScreen(SortingScreen, HomeScreen, LogKeysScreen):
     SHOWN = (
         "server.restart",
         "server.try",
+        "bench.quick",
         "server.stop",
         "server.verify",
         "server.describe",
@@ -67,6 +68,7 @@ class BoxScreen(SortingScreen, HomeScreen, LogKeysScreen):
         "pane.next",
         "pane.zoom",
         "app.open",
+        "go.benches",
         "go.events",
         "go.gpus",
         "server.history",

@@ -218,6 +218,10 @@ class MovingScreen(Moves, K2Screen):
     def action_go_events(self) -> None:
         self.k2.go_events()
 
+    def action_go_benches(self) -> None:
+        server = self.chosen_server
+        self.k2.go_benches(None if server is None else server.settings.name)
+
     def action_go_gpus(self) -> None:
         self.open_gpus()
 

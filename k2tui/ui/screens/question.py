@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from textual import events
 from textual.geometry import Region, Size
 from textual.widget import Widget
 from textual.widgets import Input
@@ -39,7 +40,7 @@ class QuestionDialog(Dialog):
     ) -> None:
         """`names`: nodes whose names must be typed before anything else than leaving can be pressed."""
         self._buttons = Buttons([Button("", leave), *buttons])
-        self._typed = Input(compact=True, id="name") if names else None
+        self._typed = Input(compact=True, id="name", select_on_focus=False) if names else None
         super().__init__()
         self._title, self._make_rows, self._names, self._width = title, rows, tuple(dict.fromkeys(names)), width
 
@@ -73,6 +74,18 @@ class QuestionDialog(Dialog):
             self._typed.cursor_blink = False
             rows.append(((self._label, "text"),))
         self.frame.show(((self._title, "title-focus"),), rows)
+
+    def on_key(self, event: events.Key) -> None:
+        """A name that is typed while Cancel has the focus goes where it belongs."""
+        awake = self.check_action("", ())
+        if self._typed is not None and self.focused is self._buttons and awake and event.is_printable:
+            event.stop()
+            self.set_focus(self._typed)
+            self._typed.insert_text_at_cursor(event.character or "")
+
+    def on_input_submitted(self) -> None:
+        """To the buttons, of which Cancel is the first."""
+        self.action_pane_next()
 
     def answered(self, answer: str) -> str:
         """What the question is answered with."""

@@ -28,11 +28,11 @@ SHORT = 30
 class RunsScreen(ServerKeysScreen):
     """The runs of one server, and all of the selected one."""
 
-    HERE = (*EVERYWHERE, *SERVER, "rows.mark", "rows.mark_range", "runs.compare")
+    HERE = (*EVERYWHERE, *SERVER, "rows.mark", "rows.mark_range", "rows.compare")
     BINDINGS = bindings(*HERE)
     SHOWN = (
         "app.open",
-        "runs.compare",
+        "rows.compare",
         "rows.mark",
         "server.restart",
         "server.undo",
@@ -138,7 +138,7 @@ class RunsScreen(ServerKeysScreen):
         change = None if selected is None else ProfileChange(run=selected.key)
         self.k2.open_sheet(self.name_of_server, change)
 
-    def action_runs_compare(self) -> None:
+    def action_rows_compare(self) -> None:
         """The two marked runs; one marked or none: with the selected one, or that with the newest."""
         server, selected = self.chosen_server, self.table.selected
         if server is None or selected is None:

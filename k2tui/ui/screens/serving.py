@@ -86,6 +86,16 @@ class ServerKeysScreen(MovingScreen):
         if server is not None:
             self.k2.verify(server.settings.name)
 
+    def action_bench_quick(self) -> None:
+        server = self.server_or_word()
+        if server is not None:
+            self.k2.bench(server.settings.name)
+
+    def action_bench_choose(self) -> None:
+        server = self.server_or_word()
+        if server is not None:
+            self.k2.choose_bench(server.settings.name)
+
     def action_server_runs(self) -> None:
         server = self.server_or_word()
         if server is not None:

@@ -62,17 +62,19 @@ def restarts_of(fleet: FleetLike, names: Sequence[str], on: Callable[[str], Prof
         except K2Error as error:
             refused[name] = str(error)
             continue
-        plans[name], changes[name], said[name] = plan, change, _words(view, plan)
+        plans[name], changes[name], said[name] = plan, change, _words(view, plan, own=on is None)
     nodes = fleet.settings.nodes
     typed = tuple(dict.fromkeys(plan.node for plan in plans.values() if nodes[plan.node].confirm == "always"))
     return Restarts(plans, changes, said, refused, typed)
 
 
-def _words(view: ServerView, plan: LaunchPlan) -> str:
+def _words(view: ServerView, plan: LaunchPlan, *, own: bool) -> str:
+    """What changes; `own`: it begins from its own profile, and what was tried since is gone."""
     run, profile = view.run, plan.profile
     if run is None:
         return f"starts with profile {profile.name}"
     said = difference_words(command_of(run), (profile.argv, profile.env), profile.secrets)
+    said = f"profile {profile.name}: {said}" if own else said
     return said if run.alive else f"{said}; it does not run now"
 
 

@@ -53,7 +53,15 @@ BRIEF = (Detail(4, 0, 4, True), Detail(2, 0, 3, False), Detail(1, 0, 2, False))
 class LaunchSheet(SheetEdits):
     """Start or restart one server. Cancel has the focus, so `enter` alone never restarts."""
 
-    HERE: ClassVar[tuple[str, ...]] = (*DIALOG, *SHEET, *MOVES, "pane.zoom", "server.copy_command", "app.help")
+    HERE: ClassVar[tuple[str, ...]] = (
+        *DIALOG,
+        *SHEET,
+        *MOVES,
+        "bench.quick",
+        "pane.zoom",
+        "server.copy_command",
+        "app.help",
+    )
     BINDINGS = bindings(*HERE)
     SHOWN = (
         "sheet.add",
@@ -96,6 +104,8 @@ class LaunchSheet(SheetEdits):
         self.drain_s = server.drain_s
         self.could_drain_s = server.drain_s or DRAIN_S
         self.on_failure = OnFailure(server.on_failure)
+        self.with_figure = why == "try" and self.view.last_bench is not None
+        """A quick figure follows once it is proved."""
         self.zoomed = False
         """The rows alone, all of them."""
         self.confirm = Input(compact=True, id="confirm") if self._must_type else None
@@ -226,6 +236,9 @@ class LaunchSheet(SheetEdits):
             how += labelled("Requests", [line])
         after = sheet_notes.after_lines(self.plan, width - sheet_notes.LABEL, 2 if detail.gaps else 1)
         how += labelled("After start", after)
+        if self.why == "try":
+            quick = present.key_text(self.k2.actions["bench.quick"].keys[0])
+            how += labelled("Then", [sheet_notes.figure_line(self.view.last_bench, self.with_figure, quick)])
         how += labelled(
             "On failure", [sheet_notes.failure_line(self.plan, self.on_failure, key["sheet.failure"], width)]
         )
@@ -247,7 +260,10 @@ class LaunchSheet(SheetEdits):
     def _said(self, width: int) -> list[Line]:
         """Warnings and complaints."""
         said: list[Line] = []
-        for warning in (*self.plan.warnings, *((self.plan.confirm_needed,) if self.plan.confirm_needed else ())):
+        due = self.plan.confirm_needed
+        if self.drain_s and self.node.confirm == "busy":
+            due = None  # the requests that it is due for may end first, as their own line says
+        for warning in (*self.plan.warnings, *((due,) if due else ())):
             said += [((f"! {text}", "warning"),) for text in wrapped(warning, width - 2, 2)]
         for error in self.errors:
             said += [((f"✗ {text}", "bad"),) for text in wrapped(error, width - 2, 3)]
@@ -314,6 +330,13 @@ class LaunchSheet(SheetEdits):
         self.drain_s = 0.0 if self.drain_s else self.could_drain_s
         self.draw_again()
 
+    def action_bench_quick(self) -> None:
+        if self.why != "try":
+            self.say("a quick figure follows a try alone")
+            return
+        self.with_figure = not self.with_figure
+        self.draw_again()
+
     def action_sheet_failure(self) -> None:
         ways = [way for way in OnFailure if way is not OnFailure.ROLLBACK or self.plan.no_way_back is None]
         at = ways.index(self.on_failure) if self.on_failure in ways else -1
@@ -370,4 +393,6 @@ class LaunchSheet(SheetEdits):
         why = "start" if self.why == "restart" and not self.restarts else self.why
         manner = Manner(self.drain_s if self.restarts else 0.0, self.on_failure, why)
         self.dismiss("go")
+        if self.why == "try":
+            self.k2.want_figure(self.name_of_server, self.with_figure)
         self.k2.launch(self.name_of_server, self.change, restart=self.restarts, confirm=confirm, manner=manner)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from k2tui.core.benching.live import BenchLive
 from k2tui.core.fields import PROBE_PERIOD_S, gpus_of, look_period_s, model_name, serving_period_s
 from k2tui.core.link import LinkPhase
 from k2tui.core.readings import GpuReading
@@ -107,6 +108,8 @@ def progress_cell(row: GridRow, scene: Scene, width: int) -> Line:
         return (cell(present.link_words(link, scene.now), width, "bad"),)
     if server is not None and interrupted_words(server):
         return (cell("restart interrupted", width, "warning"),)
+    if server is not None and server.bench is not None:
+        return bench_cell(server.bench, width)
     launch = server.launch if server is not None else None
     settled = server is None or launch is None or server.status in (ServerStatus.READY, ServerStatus.DOWN)
     if server is None or launch is None or settled:
@@ -125,6 +128,13 @@ def progress_cell(row: GridRow, scene: Scene, width: int) -> Line:
         now = next((step for step in phase_rows(launch, scene.log_now(server)) if step.state == "now"), None)
         bar = ((phase_time(now.elapsed_s), "text"),) if now is not None and now.elapsed_s is not None else ()
     return ((word, "text"), *bar, *detail)
+
+
+def bench_cell(live: BenchLive, width: int) -> Line:
+    """The benchmark that goes on, with the figure so far."""
+    from k2tui.ui.widgets.bench_cells import live_cell  # noqa: PLC0415  not needed for the first paint
+
+    return live_cell(live, width)
 
 
 def _settled_words(server: ServerView | None) -> str:

@@ -188,7 +188,7 @@ def plot_lines(
         cells = _row_cells(drawn, under, (rows - 1 - row) * marks.down, marks, at)
         label = labels.get(row)
         edge = f"{label or '':>{GUTTER - 2}} {'┤' if label else '│'}"
-        lines.append(((edge[:-1], "muted"), (edge[-1], "rule"), *_merged(cells)))
+        lines.append(((edge[:-1], "muted"), (edge[-1], "rule"), *pieces(cells)))
     return lines
 
 
@@ -252,15 +252,15 @@ def _band_char(band: Sequence[int], place: int, shift: int, marks: Marks) -> str
     return marks.dots[bits] if bits else ""
 
 
-def _merged(cells: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+def pieces(cells: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Neighbours of one role as one piece."""
-    pieces: list[tuple[str, str]] = []
+    made: list[tuple[str, str]] = []
     text, role = cells[0]
     for char, other in cells[1:]:
         if other == role:
             text += char
         else:
-            pieces.append((text, role))
+            made.append((text, role))
             text, role = char, other
-    pieces.append((text, role))
-    return pieces
+    made.append((text, role))
+    return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from k2tui.core.link import LinkPhase
+from k2tui.core.views import ServerView
 from k2tui.ui import present
 from k2tui.ui.scene import Scene
 from k2tui.ui.spans import Line, joined, width_of, wrapped
@@ -11,7 +12,7 @@ from k2tui.ui.widgets.grid import Trend
 from k2tui.ui.widgets.grid_cells import GridRow, foreign_words
 from k2tui.ui.widgets.launch_pane import launch_lines
 from k2tui.ui.widgets.pane import Pane
-from k2tui.ui.widgets.serving_pane import compact_lines, serving_lines, source_note
+from k2tui.ui.widgets.serving_pane import compact_lines, measured_lines, serving_lines, source_note
 from k2tui.ui.widgets.state_pane import disagreement_lines
 
 _LEAST_SETTINGS = 3
@@ -44,7 +45,7 @@ class PreviewPane(Pane):
             hint = wrapped(link.hint or "no server is configured on this node", width, 3)
             self.show([((text, "muted"),) for text in hint], info)
             return
-        figures = self._figures(row, scene, width, height)
+        figures = [*self._figures(row, scene, width, height), *self._measured(server, scene, width, height)]
         foreign = [((text, "warning"),) for text in wrapped(foreign_words(server), width, 2)]
         said: list[Line] = [*foreign, *disagreement_lines(server, width, 2)]
         room = max(2, height - len(figures) - len(said))
@@ -54,6 +55,11 @@ class PreviewPane(Pane):
             settings, _ = setting_lines(server, width)
             lines += [(), *settings[: height - len(lines) - 1]]
         self.show(lines[:height], info)
+
+    def _measured(self, server: ServerView, scene: Scene, width: int, height: int) -> list[Line]:
+        """What is measured now, else the base and the last benchmark: one line where there is little room."""
+        lines = measured_lines(server, scene, width, named=height >= _TALL)
+        return [*lines, ()] if lines and height >= _TALL else lines[:1]
 
     def _figures(self, row: GridRow, scene: Scene, width: int, height: int) -> list[Line]:
         """What it does now, where it is known, with its last minutes and its source."""

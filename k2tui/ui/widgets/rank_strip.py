@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from k2tui.core.activity import Moving
-from k2tui.core.advance import ONLY_RANK
 from k2tui.core.launch import Launch, LaunchKind, LaunchPhase
+from k2tui.core.movement import ONLY_RANK
 from k2tui.core.words import PHASE_WORDS
 from k2tui.ui.logview import rank_order
 from k2tui.ui.spans import Line, Span, clip, joined, width_of

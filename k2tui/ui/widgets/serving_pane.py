@@ -238,6 +238,15 @@ def serving_lines(server: ServerView, now: float, width: int, height: int, trend
     return [clip(line, width) for line in lines[:height]]
 
 
+def measured_lines(server: ServerView, scene: Scene, width: int, *, named: bool) -> list[Line]:
+    """The benchmark that goes on, the base beside the live figure, and the last benchmark; `named`: in columns."""
+    if server.bench is None and server.base is None and server.last_bench is None:
+        return []
+    from k2tui.ui.widgets.bench_cells import bench_lines  # noqa: PLC0415  only where something was measured
+
+    return bench_lines(server, scene.now, scene.wall, width, LABEL if named else 0)
+
+
 class ServingPane(Pane):
     """The live figures of the selected server."""
 
@@ -252,5 +261,8 @@ class ServingPane(Pane):
         if server is None:
             self.show([])
             return
-        lines = serving_lines(server, scene.now, self.inner_width, self.page, self._trend)
-        self.show(lines, source_note(server.serving, scene.now))
+        measured = measured_lines(server, scene, self.inner_width, named=self.page > COMPACT_ROWS)
+        kept = min(len(measured), 2 if self.page > COMPACT_ROWS + 2 else 1 if server.bench is not None else 0)
+        lines = serving_lines(server, scene.now, self.inner_width, self.page - kept, self._trend)
+        spare = max(kept, self.page - len(lines))
+        self.show([*lines[:1], *measured[:spare], *lines[1:]], source_note(server.serving, scene.now))

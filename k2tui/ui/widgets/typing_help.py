@@ -10,6 +10,13 @@ from k2tui.ui.widgets.pane import Drawn, title_line
 
 WIDEST = 44
 """Columns of the candidates' own column."""
+_WRONG_ROWS = 3
+"""Of one complaint, at most."""
+
+
+def wrong_rows(text: str, width: int) -> list[str]:
+    """A complaint as it stands in this many columns."""
+    return wrapped(f"✗ {text}", width - 4, _WRONG_ROWS)
 
 
 class TypingHelp(Drawn):
@@ -50,7 +57,7 @@ class TypingHelp(Drawn):
         wrong, told = self._said
         rows: list[tuple[Line, str | None]] = []
         for text in wrong:
-            rows += [((("  ", "text"), (part, "bad")), None) for part in wrapped(f"✗ {text}", width - 4, 3)]
+            rows += [((("  ", "text"), (part, "bad")), None) for part in wrong_rows(text, width)]
         for text in told:
             rows += [((("  ", "text"), (part, "muted")), None) for part in wrapped(text, width - 4, 2)]
         room = max(0, height - 1 - len(rows))

@@ -1,0 +1,98 @@
+"""Benchmarks as lines of text."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+from k2tui.core.benching.comparison import Comparison
+from k2tui.core.benching.result import BenchPoint, BenchResult
+from k2tui.core.benching.words import METRICS, PROCEDURE_WORDS, figure_rows, gate_words, headline, interval_words
+from k2tui.core.words import UNKNOWN, duration
+
+HISTORY_HEAD = ("WHEN", "ID", "SERVER", "WHAT", "FIGURE", "±", "TTFT ANY", "GATES", "PROFILE", "VERSION")
+_POINT_METRICS = ("agg_tps_steady", "agg_tps_total", "decode_tps")
+
+
+def result_lines(result: BenchResult) -> Iterator[str]:
+    """One benchmark, whole but for its requests."""
+    what = PROCEDURE_WORDS[result.procedure]
+    where = "from here, not on its node" if result.node is None else f"on {result.node}"
+    yield f"{result.subject}: {what} by {result.tool}, {where}, {duration(result.elapsed_s)}, id {result.bench_id}"
+    if result.error is not None:
+        yield f"  failed: {result.error}; what was measured until then is kept"
+    rows = list(figure_rows(result))
+    width = max(len(label) for label, _, _ in rows)
+    room = max(len(value) for _, value, _ in rows)
+    for label, value, remark in rows:
+        yield f"  {label:<{width}}  {value:>{room}}  {remark}".rstrip()
+    if result.points and (len(result.points) > 1 or result.points[0].c > 1):
+        yield from point_lines(result.points)
+    for gate in result.gates:
+        word = {True: "ok", False: "RED", None: "?"}[gate.ok]
+        yield f"  {gate.id} {word:<3}  {gate.reason}"
+    for note in result.notes:
+        yield f"  note: {note}"
+    yield f"  {'valid: it may be compared' if result.valid else 'not valid: it is kept, and never compared'}"
+
+
+def point_lines(points: Sequence[BenchPoint]) -> Iterator[str]:
+    """A sweep as a table: totals and what each stream had of them."""
+    yield (
+        f"  {'streams':>7}  {'total tok/s, steady':>19}  {'total, whole time':>17}  {'tok/s of one stream':>19}  "
+        f"{'TTFT any p50':>12}  {'window':>7}  {'sent':>5}  {'failed':>6}"
+    )
+    for point in sorted(points, key=lambda one: one.c):
+        steady, total, one = (_number(getattr(point, name), METRICS[name].digits) for name in _POINT_METRICS)
+        ttft = point.spreads.get("ttft_any_ms")
+        ttft_text = UNKNOWN if ttft is None else f"{ttft.p50:.0f} ms"
+        window = UNKNOWN if point.window_s is None else f"{point.window_s:.0f} s"
+        failed = UNKNOWN if point.failed is None else str(point.failed)
+        too_short = point.agg_tps_steady is not None and not point.steady
+        mark = "  not steady: too short" if too_short else ""
+        yield (
+            f"  {point.c:>7}  {steady:>19}  {total:>17}  {one:>19}  "
+            f"{ttft_text:>12}  {window:>7}  {point.sent:>5}  {failed:>6}{mark}"
+        )
+
+
+def _number(value: float | None, digits: int) -> str:
+    return UNKNOWN if value is None else f"{value:.{digits}f}"
+
+
+def history_row(result: BenchResult) -> list[str]:
+    """One line of the history."""
+    red = [gate.id for gate in result.gates if gate.ok is False]
+    return [
+        time.strftime("%Y-%m-%d %H:%M", time.localtime(result.began_at)),
+        result.bench_id,
+        result.subject,
+        PROCEDURE_WORDS[result.procedure] + (" (base)" if result.is_base else ""),
+        "failed" if result.error is not None and result.headline is None else headline(result),
+        interval_words(result) or UNKNOWN,
+        METRICS["ttft_any_ms"].text(result.ttft_any_ms),
+        f"red: {' '.join(red)}" if red else ("failed" if result.error is not None else "ok"),
+        result.profile or UNKNOWN,
+        result.system.version or UNKNOWN,
+    ]
+
+
+def comparison_lines(comparison: Comparison) -> Iterator[str]:
+    """The verdict, what changed, and the figures side by side."""
+    yield comparison.sentence
+    for changed in comparison.changes:
+        yield f"  changed: {changed.name}: {changed.a or 'not set'} → {changed.b or 'not set'}"
+    if comparison.confounded:
+        yield "  confounded: more than one thing changed, so the difference can't be put down to one of them"
+    for row in comparison.rows:
+        metric = METRICS.get(row.name)
+        a, b = (UNKNOWN if value is None else f"{value:.{metric.digits if metric else 2}f}" for value in (row.a, row.b))
+        ratio = UNKNOWN if not row.a or row.b is None else f"×{row.b / row.a:.3f}"
+        yield f"  {row.label:<44}  {a:>10}  {b:>10}  {ratio:>8}  {row.why_missing or ''}".rstrip()
+    for left in comparison.left_out:
+        yield f"  not counted: {left}"
+
+
+def gates_line(result: BenchResult) -> str:
+    """The gates in one sentence."""
+    return gate_words(result.gates)

@@ -1,0 +1,1 @@
+"""Verbs that measure: a benchmark, and a series of them over restarts."""
