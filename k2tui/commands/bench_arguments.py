@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 
+from k2tui.core.benching.plan import FEWEST_PROMPT_TOKENS, MOST_STREAMS, MOST_TOKENS
+
 DEFAULT = "run"
 """What `k2tui bench SERVER` means."""
 BENCH_ACTIONS = (DEFAULT, "history", "show", "compare", "base", "ab", "matrix", "series", "resume", "import")
@@ -28,7 +30,9 @@ def add_bench(
     count: Callable[[str], int],
 ) -> None:
     """The commands below `bench`."""
-    actions = bench.add_subparsers(dest="action", metavar="|".join(BENCH_ACTIONS), required=True)
+    bench.usage = f"k2tui bench [{DEFAULT}] SERVER|URL [options]\n       k2tui bench {'|'.join(BENCH_ACTIONS[1:])} ..."
+    bench.epilog = f"k2tui bench {DEFAULT} --help shows what can be measured, and how."
+    actions = bench.add_subparsers(dest="action", metavar="SERVER|URL|ACTION", prog=bench.prog, required=True)
     run = actions.add_parser(DEFAULT, help="measure tok/s of a server, or of any URL; 0 when every gate held")
     run.add_argument("target", metavar="SERVER|URL")
     ways = run.add_mutually_exclusive_group()
@@ -68,7 +72,7 @@ def add_bench(
     show = actions.add_parser("show", help="one benchmark whole: figures, gates, system, requests")
     show.add_argument("bench", metavar="ID")
     compare = actions.add_parser(
-        "compare", help="B against A: ratio, interval, verdict, and what changed; 1 for slower"
+        "compare", help="B against A: ratio, interval, verdict, what changed; 0 for faster or no difference"
     )
     compare.add_argument("a", metavar="A", help="a benchmark's id, SERIES:ARM, or a profile's name")
     compare.add_argument("b", metavar="B")
@@ -101,8 +105,10 @@ def add_bench(
 
 def _concurrencies(text: str) -> tuple[int, ...]:
     parts = [part.strip() for part in text.split(",") if part.strip()]
-    if not parts or not all(part.isdecimal() and 1 <= int(part) <= 4096 for part in parts):
-        raise argparse.ArgumentTypeError(f"{text!r} is no list of numbers of streams, such as 1,2,4,8")
+    if not parts or not all(part.isdecimal() and len(part) < 9 and 1 <= int(part) <= MOST_STREAMS for part in parts):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no list of numbers of streams up to {MOST_STREAMS}, such as 1,2,4,8"
+        )
     return tuple(dict.fromkeys(int(part) for part in parts))
 
 
@@ -111,6 +117,8 @@ def _lengths(text: str) -> tuple[int, int]:
     if len(parts) != 2 or not all(part.strip().isdecimal() for part in parts):
         raise argparse.ArgumentTypeError(f"{text!r} is not a short and a long prompt, such as 256,8192")
     short, long = (int(part) for part in parts)
-    if not 0 < short < long:
-        raise argparse.ArgumentTypeError(f"{text!r}: the first must be the shorter one")
+    if not FEWEST_PROMPT_TOKENS <= short < long <= MOST_TOKENS:
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: the first must be the shorter one, both of {FEWEST_PROMPT_TOKENS} to {MOST_TOKENS} tokens"
+        )
     return short, long

@@ -6,7 +6,15 @@ import argparse
 import asyncio
 import sys
 
-from k2tui.commands.bench_text import HISTORY_HEAD, comparison_lines, history_row, result_lines
+from k2tui.commands.bench_run import is_url
+from k2tui.commands.bench_text import (
+    HISTORY_HEAD,
+    comparison_lines,
+    history_row,
+    request_lines,
+    result_lines,
+    system_lines,
+)
 from k2tui.commands.output import Output
 from k2tui.commands.wires import Wires
 from k2tui.core.benching.comparison import Answer, Comparison
@@ -45,7 +53,10 @@ async def _run(args: argparse.Namespace, wires: Wires, output: Output) -> int:
 
 
 async def _history(args: argparse.Namespace, fleet: Fleet, output: Output) -> int:
-    results = (await fleet.benches(args.server))[: args.most]
+    everything = await fleet.benches(args.server)
+    if not everything and args.server is not None:
+        await _refuse_unknown(args.server, fleet)
+    results = everything[: args.most]
     if args.export is not None:
         makers = {"json": jsonl_of, "csv": csv_of, "md": markdown_of}
         for line in makers[args.export](results).splitlines():
@@ -55,8 +66,23 @@ async def _history(args: argparse.Namespace, fleet: Fleet, output: Output) -> in
     elif results:
         output.table(HISTORY_HEAD, [history_row(result) for result in results])
     else:
-        output.line("nothing was measured yet; k2tui bench SERVER does")
+        whose = "" if args.server is None else f" of {args.server}"
+        output.line(f"nothing was measured{whose} yet; k2tui bench {args.server or 'SERVER'} does")
     return int(ExitCode.DONE)
+
+
+async def _refuse_unknown(name: str, fleet: Fleet) -> None:
+    """K2Error where neither the config nor the history knows this name; a URL may always be asked for."""
+    if name in fleet.settings.servers or is_url(name):
+        return
+    measured = {result.subject for result in await fleet.benches(None)}
+    raise K2Error(
+        f"nothing was measured of {name!r}, and no server of the config has this name",
+        code="no_such_server",
+        subject=name,
+        hint=f"known are: {', '.join(sorted({*fleet.settings.servers, *measured})) or 'none'}",
+        exit_code=ExitCode.MISSING,
+    )
 
 
 async def _show(args: argparse.Namespace, fleet: Fleet, output: Output) -> int:
@@ -64,10 +90,8 @@ async def _show(args: argparse.Namespace, fleet: Fleet, output: Output) -> int:
     if output.as_json:
         output.json(result_document(result))
         return int(ExitCode.DONE)
-    for line in result_lines(result):
+    for line in (*result_lines(result), *request_lines(result.requests), *system_lines(result)):
         output.line(line)
-    for name, value in (*result.system.argv, *result.system.env):
-        output.line(f"  with {name} {value}".rstrip())
     return int(ExitCode.DONE)
 
 

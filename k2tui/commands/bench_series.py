@@ -22,6 +22,7 @@ from k2tui.core.benching.series_document import state_json
 from k2tui.core.errors import ExitCode, K2Error
 from k2tui.core.settings import Settings
 from k2tui.core.words import UNKNOWN
+from k2tui.services.benching.owners import lives
 from k2tui.services.fleet import Fleet
 
 HEAD = ("BEGAN", "ID", "NAME", "SERVER", "STAGE", "TRIALS", "LEFT")
@@ -85,7 +86,17 @@ async def _server_of(args: argparse.Namespace, settings: Settings, wires: Wires)
 def _plan(args: argparse.Namespace, fleet: Fleet) -> SeriesPlan:
     if args.action == "matrix":
         return fleet.plan_matrix(args.name)
-    return fleet.plan_ab(args.server, tuple(args.profiles), restarts=args.restarts, leave=args.leave)
+    profiles = tuple(args.profiles)
+    if len(set(profiles)) < len(profiles) or len(profiles) < 2:
+        said = "names a profile twice" if len(profiles) > 1 else f"has {profiles[0]} alone"
+        raise K2Error(
+            f"an A/B of {args.server} needs two profiles or more, and this one {said}",
+            code="usage",
+            subject=args.server,
+            hint=f"profiles: {', '.join(fleet.settings.profiles) or 'none'}",
+            exit_code=ExitCode.USAGE,
+        )
+    return fleet.plan_ab(args.server, profiles, restarts=args.restarts, leave=args.leave)
 
 
 def _dry_run(plan: SeriesPlan, output: Output) -> int:
@@ -107,23 +118,52 @@ def _dry_run(plan: SeriesPlan, output: Output) -> int:
     output.line(f"{plan.name} on {plan.server}: {cost_sentence(plan)}; it is left {plan.leave.value}")
     for number, arm in enumerate(plan.order, 1):
         output.line(f"  {number:>3}  {plan.arms[arm].label}")
+    if plan.restarts == 1:
+        output.line("  one restart of each gives no verdict: another start may differ by more")
     if plan.confirm_needed is not None:
         output.line(f"  needs --confirm {plan.node}: {plan.confirm_needed}")
     return int(ExitCode.DONE)
 
 
 async def _stream(steps: AsyncIterator[SeriesEvent], fleet: Fleet, output: Output) -> int:
-    code = ExitCode.BAD
-    async with aclosing(steps) as following:  # type: ignore[type-var]
-        async for step in following:
-            if output.as_json:
-                output.json(_document(step))
-            elif step.step is None or step.step.type != "progress":
-                output.line(f"{step.elapsed_s:7.0f} s  {step.type:<9}  {step.text}")
-            if step.exit_code is not None:
-                code = step.exit_code
-                await _tell_ranked(step.state, fleet, output)
+    code, state = ExitCode.BAD, None
+    try:
+        async with aclosing(steps) as following:  # type: ignore[type-var]
+            async for step in following:
+                state = step.state
+                told = await _tell(step, fleet, output)
+                code = code if told is None else told
+    except asyncio.CancelledError:  # ctrl-c
+        if state is not None:
+            verb = f"k2tui bench resume {state.plan.series_id}"
+            output.aside(
+                f"the series is kept: {verb} --continue goes on, {verb} --end leaves {state.plan.server} as found"
+            )
+        raise
     return int(code)
+
+
+async def _tell(step: SeriesEvent, fleet: Fleet, output: Output) -> ExitCode | None:
+    """Say it; the exit code where it was the last step."""
+    if output.as_json:
+        output.json(_document(step))
+    else:
+        tell = output.line if is_milestone(step) else output.live
+        tell(f"{step.elapsed_s:7.0f} s  {step.type:<9}  {step.text}")
+    if step.exit_code is not None:
+        await _tell_ranked(step, fleet, output)
+    return step.exit_code
+
+
+_MILESTONES = frozenset({"started", "ready", "failed", "rollback", "link", "evidence"})
+"""Of a restart inside a series: what stays on the screen. The trial's own line says what it came to."""
+
+
+def is_milestone(step: SeriesEvent) -> bool:
+    """Whether it gets a line of its own; the others, two hundred in a series of four, are overwritten by the next."""
+    if step.step is not None:
+        return step.step.type in _MILESTONES
+    return step.type != "bench" or "step" not in step.data
 
 
 def _document(step: SeriesEvent) -> dict[str, object]:
@@ -143,13 +183,16 @@ def _document(step: SeriesEvent) -> dict[str, object]:
     return document
 
 
-async def _tell_ranked(state: SeriesState, fleet: Fleet, output: Output) -> None:
+async def _tell_ranked(step: SeriesEvent, fleet: Fleet, output: Output) -> None:
+    state = step.state
     results: tuple[BenchResult, ...] = tuple(
         result for result in await fleet.benches(state.plan.server) if result.series_id == state.plan.series_id
     )
     if not output.as_json:
-        for line in ranked(state, results).lines():
-            output.line(line)
+        ranking = ranked(state, results)
+        for line in ranking.lines():
+            if line != ranking.sentence or line not in step.text:  # the last step may have said it
+                output.line(line)
 
 
 async def _list(settings: Settings, wires: Wires, output: Output) -> int:
@@ -170,7 +213,9 @@ async def _list(settings: Settings, wires: Wires, output: Output) -> int:
 def _row(state: SeriesState) -> list[str]:
     done = sum(1 for trial in state.trials if trial.state.value not in ("waiting", "launching", "measuring"))
     stage = state.stage.value
-    if state.stage in (SeriesStage.RUNNING, SeriesStage.LEAVING) and state.owner is None:
+    if state.stage in (SeriesStage.RUNNING, SeriesStage.LEAVING) and (
+        state.owner is None or lives(state.owner) is False
+    ):
         stage = "interrupted"
     return [
         time.strftime("%Y-%m-%d %H:%M", time.localtime(state.began_at)),

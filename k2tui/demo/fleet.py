@@ -24,6 +24,7 @@ from k2tui.core.settings import NodeSettings, Settings
 from k2tui.core.toml_text import toml_text
 from k2tui.demo.engine import knobs
 from k2tui.demo.engine.releases import CURRENT
+from k2tui.demo.engine.speed import TOKENS_PER_S
 from k2tui.demo.faults import NodeFault, split_fault
 from k2tui.demo.layout import Layout, NodeKnobs
 from k2tui.demo.scene import GPUS, PROFILES, Part, Scene, scene
@@ -123,8 +124,12 @@ class DemoFleet:
         return make_link(node, trusted_hosts=self.trusted_hosts, ssh_config=())
 
     def tell(self, node: str, *, pace: float | None = None, fault: str | None = None, traffic: int = 0) -> None:
-        """What the engines that start on this node from now on are told."""
-        self.layout.tell(node, NodeKnobs(self.told.pace if pace is None else pace, fault, traffic, self.told.rate))
+        """What the engines that start on this node from now on are told.
+
+        `pace` is of their launch: a stream of one that was hurried up is as fast as that of any other.
+        """
+        rate = self.told.rate or TOKENS_PER_S / max(self.told.pace, 1e-6)
+        self.layout.tell(node, NodeKnobs(self.told.pace if pace is None else pace, fault, traffic, rate))
 
     def break_node(self, node: str, fault: NodeFault) -> None:
         """Let this be wrong with a node from now on."""

@@ -121,7 +121,7 @@ class Client:
     async def _warm(self) -> Connection:
         connection = await self._door.connect()
         with suppress(HttpError):  # whatever it answers; one that closes after each answer is opened anew
-            await ask(connection, self._door.request("GET", "/v1/models"), self._idle_s)
+            await ask(connection, self._door.beside("GET", "/v1/models"), self._idle_s)
         return connection if connection.is_free else await self._door.connect()
 
     def _note(self) -> None:

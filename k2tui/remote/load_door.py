@@ -15,6 +15,7 @@ class Door:
         self.host, self.port = target.host, target.port
         self._tls: ssl.SSLContext | None = tls_context(target.host) if target.tls else None
         name = f"[{target.host}]" if ":" in target.host else target.host
+        self._beside = _base(target.path)
         self._headers = {"Host": f"{name}:{target.port}", "User-Agent": "k2tui"}
         if target.api_key is not None:
             self._headers["Authorization"] = f"Bearer {target.api_key}"
@@ -23,6 +24,19 @@ class Door:
         """A new connection. Raises HttpError."""
         return await connect(self.host, self.port, self._tls, timeout_s)
 
+    def beside(self, method: str, path: str) -> bytes:
+        """The bytes of a request to another route of the same server, which may stand below a path of its own."""
+        return self.request(method, self._beside + path)
+
     def request(self, method: str, path: str, body: bytes = b"", accept: str = "*/*") -> bytes:
         """The bytes of a request to it."""
         return request(method, path, {**self._headers, "Accept": accept}, body)
+
+
+def _base(path: str) -> str:
+    """What all routes of a server are below: its route for answers without `/v1` and what comes behind."""
+    for end in ("/chat/completions", "/completions"):
+        if path.endswith(end):
+            path = path[: -len(end)]
+            return path[: -len("/v1")] if path.endswith("/v1") else path
+    return ""

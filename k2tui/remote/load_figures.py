@@ -108,7 +108,7 @@ def steady_window(wave: Sequence[Tokens], under_at: float | None) -> tuple[float
     The window of `sglang.bench_one_batch_server`, for streams that are replenished.
     """
     firsts = [tokens.times[0] for tokens in wave if tokens.times]
-    if not firsts or under_at is None or under_at <= max(firsts):
+    if not firsts or len(firsts) < len(wave) or under_at is None or under_at <= max(firsts):
         return None
     return max(firsts), under_at
 
@@ -142,7 +142,8 @@ def point_figures(
     with_tokens = whole_tokens + [by_log[id(log)] for log in logs if log.error is not None and by_log[id(log)].times]
     totals = [tokens.total for tokens in whole_tokens]
     prompts = [whole((log.usage or {}).get("prompt_tokens")) for log in whole_ones]
-    window = steady_window([by_log[id(log)] for log in wave], under_at)
+    first_wave = [by_log[id(log)] for log in wave if log.error is None or by_log[id(log)].times]
+    window = steady_window(first_wave, under_at)
     mean_s = mean_e2e_s(logs)
     output = _sum(totals)
     window_s = None if window is None else window[1] - window[0]

@@ -63,11 +63,17 @@ def _pair(log: Pending) -> tuple[float, float] | None:
     return float(prompt - (cached or 0)), ttft_ms
 
 
+def lengths_of(session: Session) -> tuple[int, int]:
+    """Tokens of the short and of the long prompts: as asked for, as far as the model takes them."""
+    short, long = session.plan.prompt_lengths
+    if session.longest is not None:
+        long = max(short + 1, min(long, session.longest - ANSWERS[-1] - SPARE_TOKENS))
+    return short, long
+
+
 async def _calibrated(session: Session) -> tuple[tuple[int, int], int]:
     """((characters of the short and of the long prompts), tokens of an answer that show a first one)."""
-    wanted = session.plan.prompt_lengths
-    if session.longest is not None:
-        wanted = (wanted[0], max(wanted[0] + 1, min(wanted[1], session.longest - ANSWERS[-1] - SPARE_TOKENS)))
+    wanted = lengths_of(session)
     per_token, answer = session.chars_a_token or USUAL_CHARS, ANSWERS[0]
     seen: list[tuple[int, int]] = []
     for tokens in (wanted[0], min(4 * wanted[0], wanted[1])):

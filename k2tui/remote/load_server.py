@@ -99,7 +99,7 @@ class Server:
                 connection = self._connection = await self._door.connect(min(timeout_s, LOOK_S))
             was_used = connection.is_used
             try:
-                return await ask(connection, self._door.request(method, path), timeout_s)
+                return await ask(connection, self._door.beside(method, path), timeout_s)
             except ClosedError:
                 if attempt or not was_used:
                     raise

@@ -15,6 +15,9 @@ class EventReader:
 
     def __init__(self) -> None:
         self._kept = b""
+        self._more: list[bytes] = []
+        """What came behind it without an end of a line."""
+        self._size = 0
         self._data: list[bytes] = []
         self._skips_lf = False
         self._is_first = True
@@ -22,7 +25,8 @@ class EventReader:
     def feed(self, piece: bytes) -> list[bytes]:
         """The data of each event that ends in this piece."""
         # As both engines write them: whole events, a line each.
-        if piece.startswith(b"data: ") and piece.endswith(b"\n\n") and not (self._kept or self._data or self._skips_lf):
+        is_amid = self._kept or self._more or self._data or self._skips_lf
+        if piece.startswith(b"data: ") and piece.endswith(b"\n\n") and not is_amid:
             events = piece[6:-2].split(b"\n\ndata: ")
             if piece.count(b"\n") == 2 * len(events) and b"\r" not in piece:
                 self._is_first = False
@@ -34,7 +38,14 @@ class EventReader:
             self._skips_lf = False
             if piece[:1] == b"\n":
                 piece = piece[1:]
-        text = self._kept + piece
+        if not (self._is_first or b"\n" in piece or b"\r" in piece):  # put together once, however long the line gets
+            self._more.append(piece)
+            self._size += len(piece)
+            if self._size > MOST_EVENT:
+                raise HttpError("an event of the stream has no end")
+            return []
+        text = b"".join((self._kept, *self._more, piece))
+        self._more, self._size = [], 0
         if self._is_first and (len(text) >= 3 or b"\n" in text):
             self._is_first = False
             if text[:3] == b"\xef\xbb\xbf":

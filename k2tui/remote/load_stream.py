@@ -106,8 +106,8 @@ class Stream(Reply):
             self._break(f"the server broke off: {said_in(json.dumps(fault).encode())}")
         count = None
         if usage is not None:
+            count = whole(usage.get("completion_tokens"))  # before it is kept: it may be none at all
             self.usage = usage
-            count = whole(usage.get("completion_tokens"))
         self.events.append((at, kind, size, count))
 
     def _break(self, why: str) -> None:

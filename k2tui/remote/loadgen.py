@@ -17,7 +17,7 @@ from time import perf_counter
 from typing import Any
 
 from k2tui.remote.load_http import plain
-from k2tui.remote.load_prefill import prefill
+from k2tui.remote.load_prefill import lengths_of, prefill
 from k2tui.remote.load_quick import quick
 from k2tui.remote.load_session import GoneError, Session
 from k2tui.remote.load_spec import Spec, read_spec
@@ -63,7 +63,14 @@ async def _measured(session: Session) -> None:
         await session.probe()
         order = session.prompts.shuffled(plan.concurrencies) if plan.procedure == "sweep" else [1]
         wish = session.wish
-        session.say("connected", order=order, note=wish.note, ignore_eos=wish.ignore_eos, connections=max(order))
+        session.say(
+            "connected",
+            order=order,
+            note=wish.note,
+            ignore_eos=wish.ignore_eos,
+            connections=max(order),
+            prompt_lengths=lengths_of(session) if plan.procedure == "prefill" else None,
+        )
         others = asyncio.ensure_future(session.watch_others())
         if plan.procedure == "sweep":
             await sweep(session, order)

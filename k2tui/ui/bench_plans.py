@@ -5,10 +5,16 @@ from __future__ import annotations
 import math
 import shlex
 
-from k2tui.core.benching.plan import BenchPlan, CachePolicy, Procedure
+from k2tui.core.benching.plan import (
+    FEWEST_PROMPT_TOKENS,
+    MOST_STREAMS,
+    MOST_TOKENS,
+    BenchPlan,
+    CachePolicy,
+    Procedure,
+)
 from k2tui.core.views import ServerView
 
-MOST_STREAMS = 4096
 DEFAULT_STREAMS = "1 2 4 8 16"
 DEFAULT_LENGTHS = "256 8192"
 DEFAULT_ARGS = "--dataset-name random-ids --num-prompts 64 --random-input-len 1024 --random-output-len 256"
@@ -52,9 +58,9 @@ def lengths_of(text: str) -> tuple[int, int]:
     parts = text.replace(",", " ").split()
     if len(parts) != 2:
         raise BadField("prompt tokens: give a short and a long one, such as 256 8192")
-    short, long = (count_of(part, "prompt tokens", 10_000_000) for part in parts)
-    if short >= long:
-        raise BadField("prompt tokens: the first must be the shorter one")
+    short, long = (count_of(part, "prompt tokens", MOST_TOKENS) for part in parts)
+    if not FEWEST_PROMPT_TOKENS <= short < long:
+        raise BadField(f"prompt tokens: the first must be the shorter one, of {FEWEST_PROMPT_TOKENS} or more")
     return short, long
 
 
@@ -75,7 +81,7 @@ def bench_plan(kind: str, typed: dict[str, str]) -> BenchPlan:
         repeats = count_of(typed["repeats"], "repeats", 1000)
         lengths = lengths_of(typed["lengths"])
         return BenchPlan(Procedure.PREFILL, repeats=repeats, policy=policy, prompt_lengths=lengths)
-    tokens = count_of(typed["tokens"], "max tokens", 1_000_000)
+    tokens = count_of(typed["tokens"], "max tokens", MOST_TOKENS)
     if kind == "sweep":
         streams = streams_of(typed["streams"])
         hold_s = float(count_of(typed["hold"], "seconds", 86_400))

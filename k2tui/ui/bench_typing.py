@@ -38,6 +38,14 @@ def series_offers(app: K2App, screen: K2Screen, command: Command, line: str) -> 
     )
 
 
+def series_lack(app: K2App, word: str) -> str:
+    """What `:ab` or `:matrix` needs, and what there is."""
+    settings = app.fleet.settings
+    if word == "matrix":
+        return f"a name; matrices of the config: {', '.join(settings.matrices) or 'none'}"
+    return f"two profiles; there are: {', '.join(settings.profiles) or 'none'}"
+
+
 def _cost(app: K2App, name: str) -> str:
     try:
         plan = app.fleet.plan_matrix(name)

@@ -134,9 +134,18 @@ def _run(app: K2App, screen: K2Screen, word: str, argument: str, action_id: str 
         if handler is not None:
             app.call_later(handler)
     elif action_id is None:
-        app.say(f":{word} needs a name", "warning")
+        app.say(f":{word} needs {_lack(app, word)}", "warning")
     else:
         app.say(f":{word} takes no argument", "warning")
+
+
+def _lack(app: K2App, word: str) -> str:
+    """What a command that stands alone needs behind it, and what there is."""
+    if word in SERIES:
+        from k2tui.ui.bench_typing import series_lack  # noqa: PLC0415  seldom needed
+
+        return series_lack(app, word)
+    return "a name"
 
 
 def _to_node(app: K2App, name: str) -> None:

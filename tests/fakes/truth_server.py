@@ -59,6 +59,8 @@ class Behaviour:
     """Requests of another client that run."""
     drops: int = 0
     """So many requests on a connection that was used before are answered by its end."""
+    below: str = ""
+    """The path that all routes are below."""
     flush: bool | None = True
     """None: there is no such endpoint."""
     max_model_len: int | None = None
@@ -163,6 +165,7 @@ class TruthServer:
             "/flush_cache": self._flush,
             "/truth": lambda: (200, json.dumps([truth.times for truth in self.truths])),
         }
+        name = name.removeprefix(self.behaviour.below) if name.startswith(f"{self.behaviour.below}/") else ""
         if name == "/v1/chat/completions":
             self._chat(connection, json.loads(body))
         else:

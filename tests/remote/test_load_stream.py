@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from k2tui.remote.load_figures import request_figures
 from k2tui.remote.load_http import HttpError
 from k2tui.remote.load_sse import EventReader
 from k2tui.remote.load_stream import CONTENT, EMPTY, FINISH, REASONING, TOOL, USAGE, Stream, said_in
@@ -205,3 +206,21 @@ def test_a_connection_that_is_lost_after_the_end_does_no_harm() -> None:
     log = stream(chat({"content": "x"}, finish_reason="stop"))
     log.on_end("the connection was cut", 3.0)
     assert log.error is None
+
+
+def test_a_usage_that_is_no_object_breaks_the_stream_and_not_the_generator() -> None:
+    stream = Stream()
+    stream.on_head(200, {}, 0.0)
+    with pytest.raises(HttpError):
+        stream.on_body(b'data: {"choices":[{"delta":{"content":"a"}}],"usage":[1,2]}\n\n', 1.0)
+    assert (stream.usage, stream.error) == (None, "an event of the stream is none that a model server sends")
+    assert request_figures(stream, 1, 1, 0.0, False)["osl"] is None
+
+
+def test_a_line_of_megabytes_in_many_pieces_is_one_event_and_has_its_limit() -> None:
+    reader, piece, seen = EventReader(), b"x" * 65536, []
+    for part in (b"data: ", *[piece] * 200, b"\r", b"\n\r\ndata: b\n", b"\n"):
+        seen += reader.feed(part)
+    assert [(len(event), event[:1]) for event in seen] == [(200 * 65536, b"x"), (1, b"b")]
+    with pytest.raises(HttpError):
+        seen += [event for _ in range(300) for event in reader.feed(piece)]

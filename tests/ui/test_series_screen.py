@@ -112,7 +112,8 @@ async def test_read_only_forbids_a_series() -> None:
         ("ab base", "an A/B needs two profiles"),
         ("ab base base", "an A/B needs two profiles"),
         ("matrix none", "no matrix 'none'"),
-        ("matrix", ":matrix needs a name"),
+        ("matrix", ":matrix needs a name; matrices of the config: nccl"),
+        ("ab", ":ab needs two profiles; there are: base"),
     ],
 )
 async def test_a_typed_series_that_is_none_says_why(typed: str, said: str) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import types
-from collections.abc import Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import lru_cache
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
@@ -68,37 +68,52 @@ def _plain(value: object) -> object:
 
 
 @lru_cache(maxsize=64)
-def _fields(kind: type) -> tuple[tuple[Field[Any], Any], ...]:
-    """The fields of a dataclass with their types."""
+def _fields(kind: type) -> tuple[tuple[str, Any, bool], ...]:
+    """(name, type, has no default) of each field of a dataclass."""
     hints = get_type_hints(kind)
-    return tuple((one, hints[one.name]) for one in fields(kind) if one.init)
+    return tuple(
+        (one.name, hints[one.name], one.default is MISSING and one.default_factory is MISSING)
+        for one in fields(kind)
+        if one.init
+    )
 
 
 def _read(kind: Any, value: object, least: float) -> object:
     """The value as this type; `_WRONG` where it is none."""
+    how, parts = _way(kind)
+    return how(parts, value, least)
+
+
+@lru_cache(maxsize=256)
+def _way(kind: Any) -> tuple[Callable[[Any, object, float], object], Any]:
+    """How a value of this type is read, and what of the type that needs: asked for each of a million values."""
     if is_dataclass(kind):
-        return _read_dataclass(cast(type, kind), value, least)
+        return _read_dataclass, kind
     origin = get_origin(kind)
     if origin in (Union, types.UnionType):
-        return _read_optional(get_args(kind), value, least)
+        return _read_optional, get_args(kind)
     if origin is tuple:
-        return _read_tuple(get_args(kind), value, least)
+        return _read_tuple, get_args(kind)
     if origin is not None and issubclass(cast(type, origin), Mapping):
-        return _read_table(get_args(kind), value, least)
+        return _read_table, get_args(kind)
     if isinstance(kind, type) and issubclass(kind, Enum):
-        return next((one for one in kind if type(one.value) is type(value) and one.value == value), _WRONG)
-    return _read_plain(kind, value, least)
+        return _read_enum, kind
+    return _read_plain, kind
+
+
+def _read_enum(kind: type[Enum], value: object, least: float) -> object:
+    return next((one for one in kind if type(one.value) is type(value) and one.value == value), _WRONG)
 
 
 def _read_dataclass(kind: type, document: object, least: float) -> object:
     if not isinstance(document, dict):
         return _WRONG
     found: dict[str, object] = {}
-    for one, hint in _fields(kind):
-        value = _read(hint, document[one.name], least) if one.name in document else _WRONG
+    for name, hint, is_needed in _fields(kind):
+        value = _read(hint, document[name], least) if name in document else _WRONG
         if value is not _WRONG:
-            found[one.name] = value
-        elif one.default is MISSING and one.default_factory is MISSING:
+            found[name] = value
+        elif is_needed:
             return _WRONG
     return kind(**found)
 
@@ -106,8 +121,10 @@ def _read_dataclass(kind: type, document: object, least: float) -> object:
 def _read_optional(kinds: tuple[Any, ...], value: object, least: float) -> object:
     if value is None:
         return None if type(None) in kinds else _WRONG
-    read = (_read(kind, value, least) for kind in kinds if kind is not type(None))
-    return next((one for one in read if one is not _WRONG), _WRONG)
+    for kind in kinds:
+        if kind is not type(None) and (found := _read(kind, value, least)) is not _WRONG:
+            return found
+    return _WRONG
 
 
 def _read_tuple(kinds: tuple[Any, ...], value: object, least: float) -> object:

@@ -18,6 +18,7 @@ from k2tui.core.benching.differing import (
     formulas_of,
     not_known,
     other_work,
+    places_between,
 )
 from k2tui.core.benching.result import BenchResult
 from k2tui.core.benching.sides import Figure, Side, figure_of, rows_of, side_of
@@ -209,7 +210,7 @@ def _restarts(a: int, b: int) -> str:
 
 
 def _with_changes(found: Comparison, a: Side, b: Side, left_out: tuple[str, ...]) -> Comparison:
-    changes = changes_between(a.newest.system, b.newest.system)
+    changes = (*places_between(a.newest, b.newest), *changes_between(a.newest.system, b.newest.system))
     own = causes(changes)
     mixed = [sentence for name, side in (("A", a), ("B", b)) for sentence in _mixed(name, side)]
     parts = [found.sentence, *mixed]
@@ -239,5 +240,7 @@ def _mixed(name: str, side: Side) -> Iterator[str]:
     newest = side.newest
     runs = [run for start in side.starts for run in start if run.system_key != newest.system_key]
     names = dict.fromkeys(change.name for run in runs for change in changes_between(run.system, newest.system))
+    every = (run for start in side.starts for run in start)
+    names |= dict.fromkeys(change.name for run in every for change in places_between(run, newest))
     if names:
         yield f"{name} is not one configuration: its runs differ in {', '.join(names)}"

@@ -33,6 +33,13 @@ def changes_between(a: BenchSystem, b: BenchSystem) -> tuple[Changed, ...]:
     return (*_parts(a, b), *_settings(a, b))
 
 
+def places_between(a: BenchResult, b: BenchResult) -> tuple[Changed, ...]:
+    """The machine, where it is another one: two of the same make differ too. Of what only a URL names, the URL."""
+    if a.node is not None and b.node is not None:
+        return () if a.node == b.node else (Changed("node", a.node, b.node),)
+    return () if a.subject == b.subject or a.node != b.node else (Changed("server", a.subject, b.subject),)
+
+
 def causes(changes: Sequence[Changed]) -> tuple[Changed, ...]:
     """Those that stand for themselves: another model with its other revision is one thing that changed."""
     names = {change.name for change in changes}

@@ -152,6 +152,8 @@ class Measured:
     """The server's, as it says itself."""
     ignore_eos: bool | None = None
     """Whether requests went on behind the end that the model makes; None: it was not told."""
+    prompt_lengths: tuple[int, int] | None = None
+    """Tokens of the prompts of a prefill slope that were made; None: it was not told."""
     notes: tuple[str, ...] = ()
     """What the server refused and was left out, a sentence each."""
     requests: tuple[RequestFigures, ...] = ()

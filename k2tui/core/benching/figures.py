@@ -216,6 +216,11 @@ def _notes(
         if plan.procedure is Procedure.SWEEP and not point.steady:
             window = "no window" if point.window_s is None else f"a window of {point.window_s:.1f} s"
             yield f"At c={point.c} there is {window} in which all streams ran: too short for a steady rate."
+    if plan.procedure is Procedure.PREFILL and measured.prompt_lengths not in (None, plan.prompt_lengths):
+        asked, made = plan.prompt_lengths[1], (measured.prompt_lengths or plan.prompt_lengths)[1]
+        yield f"The long prompts have {made} tokens, not {asked}: the model takes no longer ones."
+    if plan.seed is not None and plan.policy is not CachePolicy.WARM:
+        yield f"Seed {plan.seed} makes the prompts of an earlier run with it again: a cache may know them."
     if measured.slope is not None:
         yield from _notes_on_slope(measured.slope)
     if plan.policy is CachePolicy.WARM:

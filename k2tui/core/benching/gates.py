@@ -73,10 +73,10 @@ def _tokens(measured: Measured, is_alone: bool | None) -> GateResult:
     apart = abs(ours - theirs) / max(theirs, 1.0)
     told = f"{ours} tokens by usage, {theirs:.0f} by the server's counters"
     if apart <= TOKENS_APART:
-        return GateResult("G1", True, f"{told}: {apart:.1%} apart")
+        return GateResult("G1", True, f"{told}: {_percent(apart, 1)} apart")
     if any(one.error is not None or one.finish is None for one in measured.requests):
         return GateResult("G1", None, f"{told}: not to be compared, a request did not come to its end")
-    return GateResult("G1", False, f"{told}: {apart:.1%} apart, more than {TOKENS_APART:.0%}")
+    return GateResult("G1", False, f"{told}: {_percent(apart, 1)} apart, more than {_percent(TOKENS_APART)}")
 
 
 def _alone(measured: Measured) -> GateResult:
@@ -102,11 +102,11 @@ def _alone(measured: Measured) -> GateResult:
 def _cache(measured: Measured, plan: BenchPlan, is_alone: bool | None) -> GateResult:
     """G3: the prefix cache did not know the prompts."""
     found = _cached(measured, is_alone)
-    told = None if found is None else f"{found[0]:.1%} of the prompt tokens came out of the cache"
+    told = None if found is None else f"{_percent(found[0], 1)} of the prompt tokens came out of the cache"
     if plan.policy is CachePolicy.WARM:
         return GateResult("G3", True, f"{told or 'the cache could not be looked at'}; asked for with a warm cache")
     if found is not None and found[1] > MOST_CACHED:
-        more = f"; more than {MOST_CACHED:.0%} beyond {TEMPLATE_TOKENS} tokens a prompt of the chat template"
+        more = f"; more than {_percent(MOST_CACHED)} beyond {TEMPLATE_TOKENS} tokens a prompt of the chat template"
         return GateResult("G3", False, f"{told}{more}")
     if plan.policy is CachePolicy.COLD:
         failed = next((flush for flush in measured.flushes if flush.ok is False), None)
@@ -149,7 +149,8 @@ def _client(measured: Measured) -> GateResult:
             return GateResult(
                 "G4",
                 False,
-                f"at c={client.c} the generator used {client.cpu_share:.0%} of a core, more than {MOST_CPU_SHARE:.0%}",
+                f"at c={client.c} the generator used {_percent(client.cpu_share)} of a core, "
+                f"more than {_percent(MOST_CPU_SHARE)}",
             )
         limit_ms = _lag_limit(client, gaps.get(client.c))
         if limit_ms is None or client.lag_p99_ms is None:
@@ -165,7 +166,7 @@ def _client(measured: Measured) -> GateResult:
         return GateResult("G4", None, f"how late the generator was could not be told at c={unknown[0]}")
     lags = max(client.lag_p99_ms or 0.0 for client in measured.clients)
     shares = [client.cpu_share for client in measured.clients if client.cpu_share is not None]
-    used = f", and used at most {max(shares):.0%} of a core" if shares else ""
+    used = f", and used at most {_percent(max(shares))} of a core" if shares else ""
     return GateResult("G4", True, f"the generator woke up at most {lags:.1f} ms late (p99){used}")
 
 
@@ -224,12 +225,12 @@ def _clocks(samples: Sequence[GpuSample]) -> GateResult:
                 "G6",
                 False,
                 f"GPU {gpu} ran at {min(clocks):.0f} to {max(clocks):.0f} MHz, {len(apart)} of {len(clocks)} readings "
-                f"more than {CLOCK_APART:.0%} from {usual:.0f}",
+                f"more than {_percent(CLOCK_APART)} from {usual:.0f}",
             )
     if not looked:
         return GateResult("G6", None, "could not be told: the driver does not say the clocks")
     gpus = "1 GPU" if looked == 1 else f"{looked} GPUs"
-    return GateResult("G6", True, f"clocks of {gpus} were not held down, and stayed within {CLOCK_APART:.0%}")
+    return GateResult("G6", True, f"clocks of {gpus} were not held down, and stayed within {_percent(CLOCK_APART)}")
 
 
 def _errors(measured: Measured) -> GateResult:
@@ -261,3 +262,8 @@ def _delta(measured: Measured, name: str) -> float | None:
         return None
     first, last = getattr(before, name), getattr(after, name)
     return None if first is None or last is None else last - first
+
+
+def _percent(share: float, digits: int = 0) -> str:
+    """`2 %`."""
+    return f"{share * 100:.{digits}f} %"

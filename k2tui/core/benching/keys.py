@@ -97,7 +97,7 @@ def workload_of(plan: BenchPlan, target: BenchTarget, measured: Measured) -> dic
         "measured_from": measured_from(target),
     }
     if plan.procedure is Procedure.PREFILL:
-        work["prompt_lengths"] = list(plan.prompt_lengths)
+        work["prompt_lengths"] = list(measured.prompt_lengths or plan.prompt_lengths)
     else:
         work["max_tokens"] = plan.max_tokens
     return work

@@ -5,6 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+MOST_STREAMS = 1024
+MOST_TOKENS = 1_000_000
+"""Of an answer, or of a prompt."""
+FEWEST_PROMPT_TOKENS = 16
+"""The load generator refuses what lies outside of these, but only once it runs (remote/load_spec.py)."""
+
 
 class Procedure(Enum):
     """How it is measured."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
@@ -92,6 +93,7 @@ def ranked(state: SeriesState, results: Sequence[BenchResult] = (), *, reference
     ordinary 95 % would claim too much.
     """
     found = {result.bench_id: result for result in results}
+    state = _of_one_work(state, found)
     values = {arm: _values(state, arm, found) for arm in range(len(state.plan.arms))}
     measured = {arm: logs for arm, logs in values.items() if logs}
     best = max(measured, key=lambda arm: (_mean(measured[arm]), -arm), default=None)
@@ -106,6 +108,25 @@ def ranked(state: SeriesState, results: Sequence[BenchResult] = (), *, reference
     rows.sort(key=lambda row: (row.mean_tps is None, -(row.mean_tps or 0.0), row.arm))
     rows = [replace(row, place=place if row.n else None) for place, row in enumerate(rows, 1)]
     return Ranking(tuple(rows), _sentence(state, rows), best)
+
+
+def _of_one_work(state: SeriesState, found: Mapping[str, BenchResult]) -> SeriesState:
+    """The series with trials of other work than most of the others marked as not valid (of two, the earlier counts)."""
+    counts = Counter(key for trial in state.trials if _value(trial, found) and (key := _work(trial, found)) is not None)
+    usual = max(counts, key=lambda key: counts[key], default=None)
+    why = "its work is not that of the others: they can't be compared"
+    trials = tuple(
+        replace(trial, bench_id=None, valid=False, why=trial.why or why)
+        if trial.state is TrialState.MEASURED and _work(trial, found) not in (None, usual)
+        else trial
+        for trial in state.trials
+    )
+    return replace(state, trials=trials)
+
+
+def _work(trial: Trial, found: Mapping[str, BenchResult]) -> str | None:
+    result = found.get(trial.bench_id or "")
+    return trial.workload_key if result is None else result.workload_key
 
 
 def _values(state: SeriesState, arm: int, found: Mapping[str, BenchResult]) -> tuple[float, ...]:

@@ -53,6 +53,8 @@ class Connected:
     """What the server refused and is left out."""
     ignore_eos: bool | None = None
     connections: int | None = None
+    prompt_lengths: tuple[int, int] | None = None
+    """Of a prefill slope: tokens of the short and the long prompts, as far as the model takes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +179,9 @@ class Reader:
             )
         elif isinstance(fact, Connected):
             notes = (fact.note,) if fact.note else ()
-            self._rest = replace(self._rest, ignore_eos=fact.ignore_eos, notes=notes)
+            self._rest = replace(
+                self._rest, ignore_eos=fact.ignore_eos, notes=notes, prompt_lengths=fact.prompt_lengths
+            )
             self._points = max(len(fact.order), self._points)
         elif isinstance(fact, Failure):
             self._rest = replace(self._rest, error=self._rest.error or fact.message, error_code=fact.code)
@@ -275,7 +279,7 @@ def _request(fact: RequestFigures) -> str:
         return f"{name}: the server did not count its tokens"
     parts = [METRICS["decode_tps"].text(fact.decode_tps)] if fact.decode_tps is not None else []
     parts += [f"TTFT {fact.ttft_any_ms:.0f} ms"] if fact.ttft_any_ms is not None else []
-    parts += [f"{fact.osl} tokens"] if fact.osl is not None else []
+    parts += [f"{fact.osl} token{'' if fact.osl == 1 else 's'}"] if fact.osl is not None else []
     return f"{name}: {', '.join(parts) or 'nothing could be told'}"
 
 

@@ -84,6 +84,8 @@ class Trial:
     why: str | None = None
     """Why it hung, failed, was skipped or is not valid; one sentence."""
     elapsed_s: float | None = None
+    workload_key: str | None = None
+    """Of its benchmark: speeds of unequal work are never ranked."""
 
 
 class SeriesStage(Enum):

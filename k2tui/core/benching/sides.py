@@ -71,13 +71,32 @@ def side_of(runs: Sequence[BenchResult]) -> Side:
 def figure_of(a: Side, b: Side) -> Figure | None:
     """What both can be compared by, on every start: one stream, else all streams, else prefill. None: nothing."""
     one = Figure("tok/s of one stream", lambda run: run.decode_tps, is_of_one_stream=True)
-    every = Figure("tok/s of all streams", lambda run: run.best_total_tps)
     prefill = Figure("tok/s of prefill", _prefill)
     is_prefill = a.newest.procedure is Procedure.PREFILL
-    for figure in (prefill,) if is_prefill else (one, every):
+    for figure in (prefill,) if is_prefill else (one, *_of_all_streams(a, b)):
         if all(len(side.values(figure.get)) == len(side.starts) for side in (a, b)):
             return figure
     return None
+
+
+def _of_all_streams(a: Side, b: Side) -> Iterator[Figure]:
+    """The most of the concurrencies at which every run has a steady window; else over the whole time, of every run.
+
+    A steady window beside a whole time, or 32 streams beside 8, would be two quantities.
+    """
+    runs = [run for side in (a, b) for start in side.starts for run in start]
+    for read, words in ((_steady_at, "tok/s of all streams"), (_total_at, "tok/s of all streams over the whole time")):
+        streams = sorted({point.c for run in runs for point in run.points})
+        getters = [get for c in streams if all((get := read(c))(run) is not None for run in runs)]
+        if getters:
+            yield Figure(words, _most_of(getters))
+
+
+def _most_of(getters: Sequence[Getter]) -> Getter:
+    def get(run: BenchResult) -> float | None:
+        return max((value for one in getters if (value := one(run)) is not None), default=None)
+
+    return get
 
 
 def rows_of(a: Side, b: Side) -> tuple[MetricRow, ...]:
@@ -129,6 +148,13 @@ def _of_one_stream(name: str) -> Getter:
 def _steady_at(c: int) -> Getter:
     def get(run: BenchResult) -> float | None:
         return next((point.agg_tps_steady for point in run.points if point.c == c and point.steady), None)
+
+    return get
+
+
+def _total_at(c: int) -> Getter:
+    def get(run: BenchResult) -> float | None:
+        return next((point.agg_tps_total for point in run.points if point.c == c), None)
 
     return get
 

@@ -66,7 +66,7 @@ def _unusable(why: str) -> K2Error:
     return K2Error(  # the URL itself is not said again: it may hold a password
         f"this URL can't be measured: {why}",
         code="usage",
-        hint="give it as http://HOST:PORT, and a key as an option",
+        hint="give it as http://HOST:PORT, and a key by --api-key-env NAME",
         exit_code=ExitCode.USAGE,
     )
 

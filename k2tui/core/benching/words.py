@@ -60,12 +60,24 @@ def headline(result: BenchResult) -> str:
         return f"{METRICS['decode_tps'].text(result.decode_tps)} of one stream"
     best = best_point(result)
     if best is not None:
-        steady = best.steady and best.agg_tps_steady is not None
-        value = best.agg_tps_steady if steady else best.agg_tps_total
-        return f"{METRICS['agg_tps_steady'].text(value)} of all streams, c={best.c}"
+        return _of_all(best)
     if result.slope is not None and result.slope.prefill_tps is not None:
         return f"{METRICS['prefill_tps'].text(result.slope.prefill_tps)} of prefill"
     return UNKNOWN
+
+
+def best_of_several(result: BenchResult) -> str | None:
+    """`592.6 tok/s of all streams, c=4`, of a sweep whose headline is its one stream; else None."""
+    best = best_point(result)
+    if result.decode_tps is None or best is None or best.c == 1:
+        return None
+    return _of_all(best)
+
+
+def _of_all(point: BenchPoint) -> str:
+    steady = point.steady and point.agg_tps_steady is not None
+    value = point.agg_tps_steady if steady else point.agg_tps_total
+    return f"{METRICS['agg_tps_steady'].text(value)} of all streams, c={point.c}"
 
 
 def best_point(result: BenchResult) -> BenchPoint | None:
@@ -78,12 +90,18 @@ def best_point(result: BenchResult) -> BenchPoint | None:
 
 def interval_words(result: BenchResult) -> str | None:
     """`±0.4 (95 % over 3 requests)`; None where there is no interval."""
-    low, high = result.decode_tps_low, result.decode_tps_high
-    if low is None or high is None:
+    half = half_interval(result)
+    if half is None:
         return None
     counted = sum(1 for one in result.requests if not one.is_warm_up and one.c == 1 and one.decode_tps is not None)
     over = f"{counted} requests" if counted else "its requests"
-    return f"±{(high - low) / 2:.1f} (95 % over {over})"
+    return f"±{half:.1f} (95 % over {over})"
+
+
+def half_interval(result: BenchResult) -> float | None:
+    """Half of the 95 % interval of one stream, tok/s, over the requests of this one start; None where there is none."""
+    low, high = result.decode_tps_low, result.decode_tps_high
+    return None if low is None or high is None else (high - low) / 2
 
 
 def gate_words(gates: tuple[GateResult, ...]) -> str:
@@ -99,23 +117,39 @@ def gate_words(gates: tuple[GateResult, ...]) -> str:
 
 
 def figure_rows(result: BenchResult) -> Iterator[tuple[str, str, str]]:
-    """(label, value with unit, remark) of the figures of one stream, in the order in which they are read."""
+    """(label, value with unit, remark) of what was asked for, in the order in which it is read."""
+    if result.procedure is Procedure.PREFILL:
+        yield from _slope_rows(result)
+        return
     spread = ""
     if result.decode_tps_min is not None and result.decode_tps_max is not None:
         parts = [f"{result.decode_tps_min:.1f} to {result.decode_tps_max:.1f}"]
         parts += [words] if (words := interval_words(result)) is not None else []
-        parts += [] if result.decode_tps_cv is None else [f"CV {result.decode_tps_cv:.1%}"]
+        parts += [] if result.decode_tps_cv is None else [f"CV {100 * result.decode_tps_cv:.1f} %"]
         spread = ", ".join(parts)
-    for name in ("decode_tps", "e2e_tps", "ttft_any_ms", "ttft_answer_ms", "tpot_ms"):
+    names: tuple[str, ...] = ("decode_tps", "e2e_tps", "ttft_any_ms", "ttft_answer_ms", "tpot_ms")
+    reasons = {why_missing(result, name) for name in names}
+    if len(reasons) == 1 and all(getattr(result, name) is None for name in names):
+        yield "figures of one stream", UNKNOWN, reasons.pop()
+        names = ()
+    for name in names:
         metric = METRICS[name]
         value = getattr(result, name)
         remark = spread if name == "decode_tps" else ""
         yield metric.label, metric.text(value), remark if value is not None else why_missing(result, name)
     if result.slope is not None:
-        slope = result.slope
-        lengths = f"{slope.short_tokens:.0f} and {slope.long_tokens:.0f} prompt tokens"
-        yield METRICS["prefill_tps"].label, METRICS["prefill_tps"].text(slope.prefill_tps), lengths
-        yield METRICS["isl_over_ttft"].label, METRICS["isl_over_ttft"].text(slope.isl_over_ttft), "of the long prompts"
+        yield from _slope_rows(result)
+
+
+def _slope_rows(result: BenchResult) -> Iterator[tuple[str, str, str]]:
+    slope = result.slope
+    told = ""
+    if slope is not None:
+        told = f"TTFT {slope.short_ms:.0f} ms of {slope.short_tokens:.0f} prompt tokens, "
+        told += f"{slope.long_ms:.0f} ms of {slope.long_tokens:.0f}"
+    for name, remark in (("prefill_tps", told), ("isl_over_ttft", "of the long prompts")):
+        value = None if slope is None else getattr(slope, name)
+        yield METRICS[name].label, METRICS[name].text(value), remark if value is not None else why_missing(result, name)
 
 
 def why_missing(result: BenchResult, name: str) -> str:
@@ -127,6 +161,8 @@ def why_missing(result: BenchResult, name: str) -> str:
         return "no request came to its end"
     if any(one.usage_missing for one in done) and name in ("decode_tps", "e2e_tps", "tpot_ms"):
         return "the server does not count its tokens"
+    if name in ("prefill_tps", "isl_over_ttft"):
+        return _why_no_slope(result)
     if result.procedure is Procedure.PREFILL:
         return "a prefill slope does not measure it"
     if result.points and all(point.c != 1 for point in result.points):
@@ -134,3 +170,13 @@ def why_missing(result: BenchResult, name: str) -> str:
     if name == "ttft_answer_ms" and any(one.ttft_any_ms is not None for one in done):
         return "no answer within the tokens that were asked for: reasoning or tool calls alone"
     return "it was not measured"
+
+
+def _why_no_slope(result: BenchResult) -> str:
+    if result.slope is not None and result.slope.prefill_tps is None:
+        return "the long prompts took no longer than the short ones"
+    return (
+        "short and long prompts were not both answered"
+        if result.procedure is Procedure.PREFILL
+        else "it was not measured"
+    )

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequenc
 from contextlib import AbstractAsyncContextManager, aclosing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 
-from k2tui.core.benching.comparing import compare
+from k2tui.core.benching.comparing import compare, why_not
 from k2tui.core.benching.comparison import Comparison
 from k2tui.core.benching.live import BenchEvent, BenchLive
 from k2tui.core.benching.plan import BenchPlan, BenchTarget, Procedure
@@ -93,6 +93,11 @@ class Benches:
         watch = self._watch(name)
         target = target_of(watch)
         run = watch.view.run if watch.found_alive is None else None
+        if run_id is not None and (run is None or run.run_id != run_id):
+            now = "what somebody else started" if run is None else f"run {run.run_id}"
+            raise K2Error(
+                f"{name} is not measured as run {run_id}: {now} is there instead", code="overtaken", subject=name
+            )
         room = self._rooms[watch.settings.node]
         bench_id, began = _new_id(self._doors.clock.time()), self._doors.clock.monotonic()
         with self._measuring(target, plan) as ongoing:
@@ -181,6 +186,13 @@ class Benches:
             )
         if base is not None and base.headline is None:
             raise K2Error(f"{base.bench_id} has no figure to be a base", code="no_figure", subject=name)
+        if base is not None and (why := why_not(base)) is not None:
+            raise K2Error(
+                f"it can't be the base of {name}, which everything is held against: {why}",
+                code="not_valid",
+                subject=name,
+                hint="measure again, and take a run whose gates all held",
+            )
         await self._doors.history.set_base(name, None if base is None else base.bench_id)
         self._of(name).base = None if base is None else replace(base, is_base=True, requests=(), samples=())
         self._refresh(name)

@@ -198,7 +198,7 @@ class FullRun:
         except K2Error as error:
             unkept = str(error)
         for gate in result.gates:
-            word = "could not be told" if gate.ok is None else "ok" if gate.ok else "red"
+            word = "unknown" if gate.ok is None else "ok" if gate.ok else "red"
             yield self._event("gate", f"{gate.id} {word}: {gate.reason}")
         for note in (*result.notes, *([] if unkept is None else [unkept])):
             yield self._event("note", note)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, replace
 
@@ -20,6 +21,7 @@ from k2tui.core.benching.result import BenchResult, BenchSystem
 from k2tui.core.benching.words import PROCEDURE_WORDS, gate_words, headline
 from k2tui.core.errors import ExitCode, K2Error
 from k2tui.core.printable import printable
+from k2tui.core.secrets import MASK, SHORTEST_KNOWN
 from k2tui.services.benching.sampling import GpuLook, GpuSampler
 from k2tui.services.benching.spec import arguments_of, opening
 from k2tui.services.doors import Clock, NodeLink, RemoteStream, Script
@@ -45,6 +47,15 @@ _EVENTS = {
 }
 """What of the generator's words is an event of the benchmark."""
 _STOPPED = "it was ended before its end"
+_HINTS = {
+    "unreachable": "see whether it runs, and whether host and port are right",
+    "refused": "its answer says why; with 401 or 403 it wants an API key",
+    "no_model": "its /v1/models names none; see whether it has come up",
+    "no_python": "give the server a `python` or a `setup` line in the config",
+    "old_python": "give the server a newer `python` in the config: 3.8 or later",
+    "setup_failed": "try its `setup` line on the node",
+}
+"""What to do, by the generator's own code."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +169,7 @@ class Measurement:
 
     def _hear(self, line: bytes) -> None:
         now = self._heard_at = self._tools.clock.monotonic()
-        heard = self._reader.read(line)
+        heard = self._reader.read(_without(line, self._target.api_key))
         if heard is None:
             return
         self._spoke = self._spoke or heard.type == "hello"
@@ -223,7 +234,7 @@ class Measurement:
             result = replace(result, notes=(*result.notes, f"{lost} {words} not understood."))
         unkept = await self._kept(result)
         for gate in result.gates:
-            word = "could not be told" if gate.ok is None else "ok" if gate.ok else "red"
+            word = "unknown" if gate.ok is None else "ok" if gate.ok else "red"
             self._tell("gate", f"{gate.id} {word}: {gate.reason}")
         for note in (*result.notes, *([] if unkept is None else [unkept])):
             self._tell("note", note)
@@ -249,6 +260,7 @@ class Measurement:
                 f"{name} can't be measured: {printable(measured.error)[:400]}",
                 code=measured.error_code or "broken",
                 subject=name,
+                hint=_HINTS.get(measured.error_code or ""),
                 exit_code=ExitCode.MISSING if missing else ExitCode.BAD,
             )
         if self._trouble is not None:
@@ -276,3 +288,10 @@ def ending_words(result: BenchResult) -> str:
     if any(gate.ok is False for gate in result.gates):
         return f"{words}; not valid: {gate_words(result.gates)}"
     return words
+
+
+def _without(line: bytes, api_key: str | None) -> bytes:
+    """A line of the generator without the key: a server may say it again in an error, which is shown and kept."""
+    if not api_key or len(api_key) < SHORTEST_KNOWN:
+        return line
+    return line.replace(json.dumps(api_key)[1:-1].encode("ascii"), MASK.encode("ascii"))

@@ -19,6 +19,7 @@ from k2tui.core.benching.matrix import (
 )
 from k2tui.core.benching.ranking import ranked
 from k2tui.core.benching.series import Leave, SeriesEvent, SeriesPlan, SeriesStage, SeriesState, TrialState
+from k2tui.core.benching.targets import decodes_speculatively
 from k2tui.core.errors import ExitCode, K2Error, no_such
 from k2tui.core.events import Severity
 from k2tui.core.foreign.owner import not_ours
@@ -131,6 +132,12 @@ class Serieses:
         state = begun(plan, began_at=self._doors.clock.time(), owner=me())
         going = Going(state, history, self._doors.clock, confirm)
         await going.become(state)
+        try:
+            await self._alone(plan, history)  # again: of two that began at the same moment none goes on unseen
+        except K2Error:
+            left = f"{plan.server} was not touched: another series of it began at the same moment"
+            await going.become(replace(state, stage=SeriesStage.STOPPED, left=left, owner=None))
+            raise
         async with aclosing(self._made(going)) as steps:  # type: ignore[type-var]
             async for event in steps:
                 yield event
@@ -324,8 +331,10 @@ class Serieses:
 
     def _checked(self, plan: SeriesPlan) -> SeriesPlan:
         """The plan, if each configuration can be started, and what runs now can be started again."""
-        for arm in plan.arms:
-            self._changes.plan(plan.server, arm.change)
+        profiles = [self._changes.plan(plan.server, arm.change).profile for arm in plan.arms]
+        if plan.bench.ignore_eos is None and any(decodes_speculatively(profile.argv) for profile in profiles):
+            # All of them do the same work, or none could be held against another.
+            plan = replace(plan, bench=replace(plan.bench, ignore_eos=False))
         if plan.found_run is not None:
             self._changes.plan(plan.server, ProfileChange(run=plan.found_run))
         return plan

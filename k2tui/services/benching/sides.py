@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from k2tui.core.benching.differing import places_between
 from k2tui.core.benching.result import BenchResult
 from k2tui.core.benching.series import Arm, SeriesState
 from k2tui.core.errors import ExitCode, K2Error
@@ -102,7 +103,7 @@ class _Named:
         return frozenset(result.system_key for result in self.results)
 
     def with_replicates(self, kept: Sequence[BenchResult]) -> _Named:
-        """And every valid benchmark of the same system and the same work."""
+        """And every valid benchmark of the same system and the same work, on the same machine."""
         named = self.results[0]
         if named.system_key is None or named.workload_key is None:
             return self
@@ -112,6 +113,7 @@ class _Named:
             if result.valid
             and (result.system_key, result.workload_key) == (named.system_key, named.workload_key)
             and result.bench_id != named.bench_id
+            and not places_between(result, named)
         )
         return _Named((named, *alike))
 
@@ -121,7 +123,8 @@ class _Named:
             return self
         mine = [result for result in kept if (result.profile, result.subject) == (self.profile, subject)]
         newest = next((result for result in mine if result.valid), mine[0])
-        return _Named(tuple(result for result in mine if result.system_key == newest.system_key))
+        alike = (result for result in mine if result.system_key == newest.system_key)
+        return _Named(tuple(result for result in alike if not places_between(result, newest)))
 
 
 def _arm_number(arms: Sequence[Arm], word: str) -> int | None:

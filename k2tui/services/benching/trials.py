@@ -215,6 +215,8 @@ class TrialMade:
                         result = step.result or result
                         yield going.event("bench", step.text, {**data, **_live(step)})
             except K2Error as error:
+                if error.code in NOT_OF_THE_ARM:
+                    raise
                 why = str(error)
                 lost = why if error.exit_code is ExitCode.UNREACHABLE else None
             if result is not None and result.error is not None:
@@ -227,6 +229,7 @@ class TrialMade:
                     decode_tps=result.headline,
                     valid=result.valid,
                     why=not_valid(result),
+                    workload_key=result.workload_key,
                 )
                 return
             if lost is None:
@@ -260,6 +263,7 @@ def measured_already(trial: Trial, results: tuple[BenchResult, ...], series_id: 
                 decode_tps=result.headline,
                 valid=result.valid,
                 why=not_valid(result),
+                workload_key=result.workload_key,
             )
     return None
 

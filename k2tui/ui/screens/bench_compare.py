@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.geometry import Region
 
-from k2tui.core.benching.comparison import Comparison, MetricRow
+from k2tui.core.benching.comparison import Answer, Comparison, MetricRow
 from k2tui.core.benching.result import BenchResult
 from k2tui.core.benching.words import METRICS
 from k2tui.core.words import UNKNOWN
@@ -84,9 +84,9 @@ def comparison_rows(a: BenchResult, b: BenchResult, comparison: Comparison, widt
 def _verdict(comparison: Comparison, width: int) -> list[Line]:
     role = answer_role(comparison.answer)
     badge: Line = (("  CONFOUNDED ", "warning"),) if comparison.confounded else ()
-    rows: list[Line] = [
-        ((f"B is {comparison.answer.value}" if comparison.ratio is not None else comparison.answer.value, role), *badge)
-    ]
+    answer = comparison.answer
+    said = f"B is {answer.value}" if answer in (Answer.FASTER, Answer.SLOWER) else answer.value
+    rows: list[Line] = [((said, role), *badge)]
     rows += [((text, "text"),) for text in wrapped(comparison.sentence, width, 5)]
     if comparison.ratio is not None:
         interval = ""

@@ -22,7 +22,7 @@ from k2tui.ui.screens.dialog import Dialog
 from k2tui.ui.screens.question import EDGES
 from k2tui.ui.spans import Line, clip, wrapped
 from k2tui.ui.widgets.bench_cells import base_parts, live_figure
-from k2tui.ui.widgets.bench_detail import figure_lines, gate_lines
+from k2tui.ui.widgets.bench_detail import figure_lines, gate_lines, has_points, point_lines
 from k2tui.ui.widgets.frame import Button, Buttons
 
 WIDTH, HEIGHT, LEAST_HEIGHT = 92, 26, 16
@@ -131,7 +131,9 @@ class BenchDialog(Dialog):
         assert one.result is not None
         text, role = outcome(one.result)
         rows: list[Line] = [((part, role),) for part in wrapped(text, width, 3)]
-        return [*rows, (), *figure_lines(one.result, width), (), *gate_lines(one.result, width)]
+        several = has_points(one.result)
+        figures = point_lines(one.result.points, width) if several else figure_lines(one.result, width)
+        return [*rows, (), *figures, (), *gate_lines(one.result, width)]
 
     def pressed(self, answer: str) -> None:
         if answer == "stop":

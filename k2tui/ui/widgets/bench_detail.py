@@ -41,7 +41,7 @@ def detail_rows(result: BenchResult, width: int) -> list[Line]:
     if result.error is not None:
         rows += [((text, "bad"),) for text in wrapped(result.error, width, 4)]
     rows += [(), *figure_lines(result, width)]
-    if result.points and (len(result.points) > 1 or result.points[0].c > 1):
+    if has_points(result):
         rows += [(), *point_lines(result.points, width)]
     rows += [(), *gate_lines(result, width)]
     for note in result.notes:
@@ -81,6 +81,11 @@ _POINT = (
 )
 
 
+def has_points(result: BenchResult) -> bool:
+    """Whether several streams were measured: then each concurrency has a row."""
+    return any(point.c > 1 for point in result.points)
+
+
 def point_lines(points: Sequence[BenchPoint], width: int) -> list[Line]:
     """A row for each concurrency: tok/s of all streams together and of one, TTFT any and the gap of tokens in ms."""
     columns = []
@@ -116,7 +121,7 @@ def _point_cells(point: BenchPoint) -> dict[str, Span]:
         "TOTAL": known(mark + shown.tps(total), "strong" if steady else "stale"),
         "A STREAM": known(shown.tps(point.decode_tps)),
         "TTFT p50": known(UNKNOWN if ttft is None else f"{ttft.p50:.0f}"),
-        "TTFT p90": known(UNKNOWN if ttft is None else f"{ttft.p90:.0f}"),
+        "TTFT p90": known(UNKNOWN if ttft is None or ttft.p90 is None else f"{ttft.p90:.0f}"),
         "ITL p50": known(UNKNOWN if itl is None else f"{itl.p50:.1f}"),
         "SENT": (str(point.sent), "text"),
         "FAILED": (str(point.failed), "bad" if point.failed else "muted"),

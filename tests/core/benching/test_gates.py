@@ -103,13 +103,13 @@ def test_prompts_that_the_cache_knows_are_flagged() -> None:
     known = told(*(asked(number, cached=390) for number in range(3)))
     found = gate("G3", known)
     assert found.ok is False
-    assert "97.5%" in found.reason
+    assert "97.5 %" in found.reason
 
 
 def test_what_a_chat_template_puts_before_every_prompt_is_no_fault() -> None:
     found = gate("G3", told(*(asked(number, cached=16, isl=80) for number in range(3))))
     assert found.ok is True
-    assert "20.0%" in found.reason
+    assert "20.0 %" in found.reason
     assert "chat template" in found.reason
 
 
@@ -127,7 +127,7 @@ def test_the_counters_prove_a_cold_cache_where_requests_do_not_say() -> None:
 def test_a_warm_cache_that_was_asked_for_is_told_and_no_fault() -> None:
     found = gate("G3", told(*(asked(number, cached=390) for number in range(3))), WARM)
     assert found.ok is True
-    assert "97.5%" in found.reason
+    assert "97.5 %" in found.reason
 
 
 def test_a_cache_that_could_not_be_emptied_is_not_cold() -> None:
@@ -154,7 +154,7 @@ def test_with_many_streams_the_lag_is_measured_by_the_gap_between_chunks() -> No
 def test_a_generator_that_needs_its_whole_core_is_flagged() -> None:
     found = gate("G4", told(clients=(ClientCost(1, lag_p99_ms=0.5, cpu_share=0.71),)))
     assert found.ok is False
-    assert "71%" in found.reason
+    assert "71 %" in found.reason
 
 
 @pytest.mark.parametrize("finish", ["length", "stop", "tool_calls"])

@@ -50,6 +50,8 @@ class FakeMeasures:
     """Tags whose runs are not valid."""
     errors: list[str] = field(default_factory=list)
     """Why the next ones fail."""
+    overtaken: bool = False
+    """What runs is of somebody else by then."""
     lost: int = 0
     """How often the node goes out of reach in the middle of it."""
     asked: list[tuple[str, str | None]] = field(default_factory=list)
@@ -67,6 +69,8 @@ class FakeMeasures:
     ) -> AsyncIterator[BenchEvent]:
         tag = tag_of(self.k2.view.run) or ""
         self.asked.append((tag, run_id))
+        if self.overtaken:
+            raise K2Error("another run is there instead", code="overtaken")
         if self.lost:
             self.lost -= 1
             raise K2Error("gpu-a is not connected", code="lost", exit_code=ExitCode.UNREACHABLE)

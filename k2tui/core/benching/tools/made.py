@@ -74,7 +74,7 @@ def result_of(found: Found, about: About) -> BenchResult:
     system = about.system or found.system
     began_at = about.now if found.began_at is None else found.began_at
     return BenchResult(
-        bench_id=_id(began_at, found.mark),
+        bench_id=id_of(began_at, found.mark),
         subject=about.subject,
         node=about.node,
         procedure=about.procedure,
@@ -146,7 +146,7 @@ def _every(gates: Sequence[GateResult]) -> tuple[GateResult, ...]:
     return tuple(known.get(gate, GateResult(gate, None, unknown)) for gate in GATES)
 
 
-def _id(began_at: float, mark: str) -> str:
+def id_of(began_at: float, mark: str) -> str:
     """An id like k2tui's own; the same file read again at the same time has the same."""
     digest = hashlib.sha256(mark.encode("utf-8", "replace")).hexdigest()
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from k2tui.core.benching.codec import read_fact, read_json
@@ -13,7 +13,7 @@ from k2tui.core.benching.result import BenchResult, BenchSystem, GpuSample
 from k2tui.core.benching.tools.aiperf import is_aiperf, of_aiperf
 from k2tui.core.benching.tools.fields import Document
 from k2tui.core.benching.tools.guidellm import is_guidellm, of_guidellm
-from k2tui.core.benching.tools.made import About, Found, result_of
+from k2tui.core.benching.tools.made import About, Found, id_of, result_of
 from k2tui.core.benching.tools.serving import is_sglang, is_vllm, of_sglang, of_vllm
 
 LARGEST = 256 << 20
@@ -44,11 +44,24 @@ def read_tool_result(
         raise ValueError(f"the file is larger than {LARGEST >> 20} MiB: write it without the texts of the requests")
     documents = _documents(text)
     about = About(subject, now, procedure, node, run_id, profile, series_id, system, samples)
-    results = [result for document in documents for result in _results(document, about)]
+    results = list(_told_apart(result for document in documents for result in _results(document, about)))
     if not results:
         what = "no result of a tool that is known here" if documents else "no JSON, nor a JSON object a line"
         raise ValueError(f"the file is {what}; known are {_KNOWN}")
     return tuple(results)
+
+
+def _told_apart(results: Iterable[BenchResult]) -> Iterator[BenchResult]:
+    """Each once, with an id of its own: four digits are soon the same in a file of many."""
+    taken: dict[str, BenchResult] = {}
+    for result in results:
+        one, turn = result, 0
+        while one.bench_id in taken and replace(taken[one.bench_id], bench_id=result.bench_id) != result:
+            turn += 1
+            one = replace(result, bench_id=id_of(result.began_at, f"{result.bench_id} {turn}"))
+        if one.bench_id not in taken:
+            taken[one.bench_id] = one
+            yield one
 
 
 def _documents(text: str) -> list[Document]:
@@ -62,7 +75,11 @@ def _results(document: Document, about: About) -> Iterator[BenchResult]:
     if document.get("type") == TYPE:
         own = read_fact(BenchResult, document)
         if own is not None:
-            yield replace(own, subject=about.subject, is_base=False)
+            # As of another server it is another one: it never takes the place of that which was measured.
+            own_id = (
+                own.bench_id if own.subject == about.subject else id_of(own.began_at, f"{own.bench_id} {about.subject}")
+            )
+            yield replace(own, bench_id=own_id, subject=about.subject, is_base=False)
         return
     for found in _found(document, _mark(document)):
         yield result_of(found, about)
