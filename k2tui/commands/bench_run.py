@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, suppress
+from dataclasses import replace
 from difflib import get_close_matches
 
 from k2tui.commands.bench_arguments import BENCH_ACTIONS
@@ -41,7 +42,8 @@ def _measure(args: argparse.Namespace, plan: BenchPlan, wires: Wires, output: Ou
         return asyncio.run(_url(args, plan, wires, output))
     if args.api_key_env is not None:
         raise _usage("--api-key-env is for a URL", "a server's key comes from its profile")
-    settings = narrowed(wires.settings(), args.target)
+    # Nothing of ours may run beside it: what this command wants to know, its own requests tell.
+    settings = replace(narrowed(wires.settings(), args.target), probe_generate="never")
     _refuse_misspelled(args.target, settings)
     return asyncio.run(_server(args.target, plan, settings, wires, output))
 

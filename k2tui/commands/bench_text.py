@@ -127,10 +127,17 @@ def history_row(result: BenchResult) -> list[str]:
         _figure(result),
         UNKNOWN if (half := half_interval(result)) is None else f"±{half:.1f}",
         METRICS["ttft_any_ms"].text(result.ttft_any_ms),
-        f"red: {' '.join(red)}" if red else ("failed" if result.error is not None else "ok"),
+        f"red: {' '.join(red)}" if red else _whole(result),
         result.profile or UNKNOWN,
         result.system.version or UNKNOWN,
     ]
+
+
+def _whole(result: BenchResult) -> str:
+    """In a word, where no gate is red."""
+    if result.error is not None:
+        return "failed"
+    return "ok" if result.headline is not None else "no figure"
 
 
 def _figure(result: BenchResult) -> str:

@@ -21,7 +21,7 @@ from k2tui.core.benching.plan import BenchPlan, CachePolicy, Procedure
 from k2tui.core.benching.result import BenchPoint, BenchResult, GateResult
 from k2tui.core.benching.series import Arm, SeriesEvent, SeriesPlan, SeriesStage, SeriesState, Trial, TrialState
 from k2tui.core.errors import ExitCode, K2Error
-from k2tui.core.settings import MatrixSettings
+from k2tui.core.settings import MatrixSettings, Settings
 from k2tui.core.verbs import ProfileChange
 from k2tui.services.fleet import Fleet
 from tests.commands.test_verbs import CommandFleet, fleet_of
@@ -210,6 +210,18 @@ def test_a_server_that_does_not_answer_is_an_error() -> None:
     with pytest.raises(K2Error) as raised:
         ask(fleet, name_of(fleet))
     assert raised.value.exit_code is ExitCode.MISSING
+
+
+def test_no_question_of_ours_runs_beside_a_measurement() -> None:
+    fleet, seen = measuring(), list[Settings]()
+
+    def made(settings: Settings) -> Fleet:
+        seen.append(settings)
+        return cast(Fleet, fleet)
+
+    args = build_parser().parse_args(plain_names(["bench", name_of(fleet)]))
+    bench.main(args, Wires(settings=lambda: fleet.settings, fleet=made, script=script))
+    assert [settings.probe_generate for settings in seen] == ["never"]
 
 
 def test_a_key_from_the_shell_is_for_urls() -> None:

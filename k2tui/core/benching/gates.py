@@ -84,19 +84,30 @@ def _alone(measured: Measured) -> GateResult:
     if measured.others:
         most = max(measured.others, key=lambda seen: seen.running - seen.ours)
         return GateResult("G2", False, f"the server ran {most.running} requests while {most.ours} were ours")
-    before, after = _at(measured, "before"), _at(measured, "after")
+    before = _at(measured, "before")
     ours, theirs = len(measured.requests), _delta(measured, "requests")
     if theirs is not None and theirs > ours:
         return GateResult("G2", False, f"the server ended {theirs:.0f} requests meanwhile, {ours} of them ours")
     running = None if before is None else before.running
     if running is None:
         return GateResult("G2", None, f"whether others used the server {_NO_METRICS}")
-    if running > 0:
-        # A gauge that is only written while something runs stays at its last value: the counters know better.
-        ended = after is not None and after.running == 0 and theirs == ours
-        if not ended:
-            return GateResult("G2", False, f"the server ran {running:.0f} requests before the first of ours")
+    if running > 0 and not _counted_ours_alone(measured, theirs):
+        ran = f"{running:.0f} request{'' if running == 1 else 's'}"
+        return GateResult("G2", False, f"the server ran {ran} before the first of ours")
     return GateResult("G2", True, "the server ran our requests alone")
+
+
+def _counted_ours_alone(measured: Measured, ended: float | None) -> bool:
+    """The counters say that no request but ours ended, and that no tokens but ours were made.
+
+    SGLang writes its gauge of running requests while it works: an idle server's stays at the last value, minutes long
+    (seen with 0.5.14 on an H200), so the gauge alone is no witness.
+    """
+    made = _delta(measured, "generation_tokens")
+    ours = sum(one.osl or 0 for one in measured.requests)
+    if made is None or made < 0 or ended is None or ended > len(measured.requests):
+        return False
+    return made - ours <= TOKENS_APART * max(ours, 1)
 
 
 def _cache(measured: Measured, plan: BenchPlan, is_alone: bool | None) -> GateResult:
@@ -116,7 +127,8 @@ def _cache(measured: Measured, plan: BenchPlan, is_alone: bool | None) -> GateRe
             seen = f" ({told})" if told else ""
             return GateResult("G3", None, f"could not be told: the server has no /flush_cache{seen}")
     if found is None or told is None:
-        return GateResult("G3", None, "could not be told: the server has no /metrics and reports no cached tokens")
+        others = "its counters have those of others in them" if is_alone is False else "it has no /metrics"
+        return GateResult("G3", None, f"could not be told: the server reports no cached tokens, and {others}")
     beyond = f", no more than {TEMPLATE_TOKENS} a prompt, as its chat template may" if found[0] > MOST_CACHED else ""
     return GateResult("G3", True, f"{told}{beyond}")
 

@@ -16,7 +16,7 @@ BEST = "best"
 LIKE_BEST = "not distinguishable from the best"
 SLOWER = "slower than the best"
 UNTOLD = "one restart alone tells nothing of the next"
-_HEAD = ("", "CONFIGURATION", "N", "MEAN", "95 %", "RATIO", "")
+_HEAD = ("", "CONFIGURATION", "STARTS", "MEAN TOK/S", "95 %", "RATIO", "")
 
 
 @dataclass(frozen=True, slots=True)

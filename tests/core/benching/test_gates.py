@@ -96,7 +96,19 @@ def test_a_request_that_ran_before_ours_is_flagged() -> None:
 def test_a_gauge_that_stayed_at_its_last_value_is_no_client() -> None:
     measured = told()
     before, after = measured.counters
-    assert gate("G2", replace(measured, counters=(replace(before, running=1.0), after))).ok is True
+    stuck = (replace(before, running=1.0), replace(after, running=1.0))
+    assert gate("G2", replace(measured, counters=stuck)).ok is True
+    assert gate("G1", replace(measured, counters=stuck)).ok is True
+
+
+def test_a_gauge_and_tokens_that_are_not_ours_are_a_client() -> None:
+    measured = told()
+    before, after = measured.counters
+    assert after.generation_tokens is not None
+    more = replace(after, running=1.0, generation_tokens=after.generation_tokens + 100)
+    found = gate("G2", replace(measured, counters=(replace(before, running=1.0), more)))
+    assert found.ok is False
+    assert "1 request before" in found.reason
 
 
 def test_prompts_that_the_cache_knows_are_flagged() -> None:

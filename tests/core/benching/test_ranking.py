@@ -139,7 +139,7 @@ def test_a_reference_that_was_never_measured_is_replaced_by_the_best() -> None:
 
 def test_the_lines_are_a_table_with_nothing_shown_as_zero() -> None:
     lines = ranked(series([60.0, 61.0], [(HUNG, "rank 5 is silent")])).lines()
-    assert lines[0].split() == ["CONFIGURATION", "N", "MEAN", "95", "%", "RATIO"]
+    assert lines[0].split() == ["CONFIGURATION", "STARTS", "MEAN", "TOK/S", "95", "%", "RATIO"]
     assert lines[1].split()[:4] == ["1", "p0", "2", "60.5"]
     assert lines[2].split() == ["—", "p1", "0", "—", "—", "—", "hung:", "rank", "5", "is", "silent"]
     assert lines[3].startswith("best is p0")
