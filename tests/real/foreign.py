@@ -110,8 +110,8 @@ def found_and_left_alone(server: ByHand, table: Table) -> None:
         claim(isinstance(env, dict) and env["NCCL_ALGO"] == "Ring" and "HF_TOKEN" not in env, f"env {env}")
         told.append(f"{server.name}, pid {row['pid']}, log {row['log']}")
     with table.proves("its log is followed to ready, and its port is seen", needed=True) as told:
-        row = wait_for(lambda: _if_listening(server.row_once("ready", "unproved")), "ready, with its port")
-        claim(row["phase"] in ("ready", "serving"), f"{row}")
+        # It answers a moment before its log says so: what is claimed is that the log comes there too.
+        row = wait_for(lambda: _if_said_ready(server.row_once("ready", "unproved")), "ready by its log, with its port")
         workers = row["workers"]
         assert isinstance(workers, list)
         titles = [worker["title"] for worker in workers]
@@ -152,6 +152,12 @@ def found_and_left_alone(server: ByHand, table: Table) -> None:
 def _if_listening(row: Event | None) -> Event | None:
     """Its processes are looked at less often than its log: the port may be seen a look later."""
     return row if row is not None and row["listening"] is True else None
+
+
+def _if_said_ready(row: Event | None) -> Event | None:
+    """The same, once its log has come to ready."""
+    found = _if_listening(row)
+    return found if found is not None and found["phase"] in ("ready", "serving") else None
 
 
 def _if_ended(row: Event | None) -> Event | None:
